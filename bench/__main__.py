@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -26,7 +25,7 @@ def main(
     argv: Sequence[str] | None = None,
     *,
     table: Mapping[str, Bench | Growth] = BENCHES,
-    clock: Clock = time.perf_counter_ns,
+    clock: Clock | None = None,
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> int:
@@ -79,7 +78,7 @@ def folder(text: str) -> Path:
     return path
 
 
-def run(bench: Bench | Growth, data: Path | None, pairs: int, clock: Clock, tell: Tell) -> Result:
+def run(bench: Bench | Growth, data: Path | None, pairs: int, clock: Clock | None, tell: Tell) -> Result:
     """Run one bench in a temporary folder; without a figure, return the reason."""
     with tempfile.TemporaryDirectory(prefix="custody-bench-") as temporary:
         ground = Ground(Path(temporary), data)

@@ -5,10 +5,11 @@ import json
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from random import Random
+
+from msgspec.structs import replace
 
 from bench.attribution import templates
 from bench.attribution.telling import stamp

@@ -11,12 +11,13 @@ import gzip
 import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, TextIO
 
 import msgspec
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha

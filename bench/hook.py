@@ -127,24 +127,37 @@ def _times(run: Callable[[], None]) -> None:
         run()
 
 
-def commits(ground: Ground) -> Sides:
-    """Measure two commits with our hooks against two plain ones and three bare starts."""
-    hooked = a_scene(Ground(_made(ground.folder / "hooked"), None))
-    plain = a_scene(Ground(_made(ground.folder / "plain"), None))
-    init = [str(Path(sys.executable).parent / "custody"), "init", "--agent", "claude-code"]
-    subprocess.run(init, cwd=hooked.repository, env=hooked.environment, check=True, capture_output=True)
+def commits(hook: str | None) -> Callable[[Ground], Sides]:
+    """Measure commits with our hooks against commits without hooks, or with a post-commit ``hook``."""
 
-    def both() -> None:
-        _commit(hooked)
-        _commit(hooked)
+    def set_up(ground: Ground) -> Sides:
+        hooked = a_scene(Ground(_made(ground.folder / "hooked"), None))
+        plain = a_scene(Ground(_made(ground.folder / "plain"), None))
+        init = [str(Path(sys.executable).parent / "custody"), "init", "--agent", "claude-code"]
+        subprocess.run(init, cwd=hooked.repository, env=hooked.environment, check=True, capture_output=True)
+        if hook is not None:
+            path = plain.repository / ".git/hooks/post-commit"
+            path.write_text(hook)
+            path.chmod(0o755)
+        return Sides(_committer(hooked), _committer(plain))
 
-    def without() -> None:
-        _commit(plain)
-        _commit(plain)
-        for _ in range(3):
-            plain.start()
+    return set_up
 
-    return Sides(both, without)
+
+def _committer(scene: Scene) -> Callable[[], None]:
+    """Return a function that changes some files and commits them; the first commit is made at once."""
+    count = 0
+
+    def run() -> None:
+        nonlocal count
+        for _ in range(TIMES):
+            count += 1
+            for n in range(CHANGED):
+                (scene.repository / f"f{n}.py").write_text(f"x = {n} + {count}\n")
+            _commit(scene)
+
+    run()
+    return run
 
 
 def _made(folder: Path) -> Path:
@@ -153,18 +166,8 @@ def _made(folder: Path) -> Path:
 
 
 def _commit(scene: Scene) -> None:
-    words = [
-        "git",
-        "-c",
-        "user.name=Ana",
-        "-c",
-        "user.email=ana@example.org",
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-m",
-        "x",
-    ]
+    names = ["-c", "user.name=Ana", "-c", "user.email=ana@example.org"]
+    words = ["git", *names, "commit", "-q", "-a", "-m", "x"]
     subprocess.run(words, cwd=scene.repository, env=scene.environment, check=True, capture_output=True)
 
 
@@ -193,12 +196,18 @@ _HOOKS = tuple(
 
 BENCHES = (
     *_HOOKS,
-    Bench(
-        name="commit",
-        what="'git commit' with our hooks",
-        baseline="a plain commit and one and a half bare starts of the interpreter",
-        bar=at_most(1.0),
-        set_up=commits,
-        calls=1,
+    *(
+        Bench(
+            name=name,
+            what=f"'git commit' of {CHANGED} changed files among {FILES:,}, with our hooks",
+            baseline=f"the same commit {words}",
+            bar=at_most(bar),
+            set_up=commits(hook),
+            calls=1,
+        )
+        for name, words, hook, bar in (
+            ("commit", "without hooks", None, 1.2),
+            ("commit-hook", "with an empty hook, which starts the shell and nothing else", "#!/bin/sh\n", 1.1),
+        )
     ),
 )

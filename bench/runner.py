@@ -1,6 +1,7 @@
 """Measure a subject against a named baseline in the same run: alternating pairs, and the median of their ratios."""
 
 import gc
+import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,14 @@ from bench.progress import Tell, quiet
 from bench.stats import PAIRS_MIN, ROUNDS_MAX, Pair, Side, Spread, calls_for, spread, turns
 
 Clock = Callable[[], int]
+NS = 1_000_000_000
 Thunk = Callable[[], object]
+
+
+def processor_ns() -> int:
+    """Return the processor time of this process and of its ended children."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return int(sum(each.ru_utime + each.ru_stime for each in used) * NS)
 
 
 def nothing() -> None:
@@ -72,6 +80,8 @@ class Bench:
     set_up: Callable[[Ground], Sides]
     bar: Bar | None = None
     calls: int | None = None
+    clock: Clock = time.perf_counter_ns
+    """``processor_ns`` where a side starts programs and other programs run meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ def judged(bar: Bar | None, figure: float) -> Verdict:
 
 
 def measure(
-    bench: Bench, ground: Ground, *, pairs: int = PAIRS_MIN, clock: Clock = time.perf_counter_ns, tell: Tell = quiet
+    bench: Bench, ground: Ground, *, pairs: int = PAIRS_MIN, clock: Clock | None = None, tell: Tell = quiet
 ) -> Measured:
     """Time ``pairs`` alternating pairs; again, up to three rounds, while the quartiles are too far apart."""
     if pairs < PAIRS_MIN:
@@ -112,7 +122,7 @@ def measure(
     sides = bench.set_up(ground)
     gc.freeze()  # Garbage from before the first pair belongs to neither side, and would be scanned in every collection.
     try:
-        return in_rounds(bench, sides, pairs, clock, tell)
+        return in_rounds(bench, sides, pairs, clock or bench.clock, tell)
     finally:
         gc.unfreeze()
         sides.close()

@@ -3,8 +3,9 @@
 All of them predict when a change is opened and learn when it is decided. They count by agent and repository.
 """
 
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from custody.trust.acceptance import AcceptanceEstimate, AcceptanceModel, is_merge_decision
 from custody.trust.levels import LevelCase

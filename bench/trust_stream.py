@@ -4,7 +4,9 @@ A model never sees later decisions. At the same time, decisions come before open
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from bench.trust_measures import (
     ForecastOutcome,

@@ -33,7 +33,7 @@ def _wrong_blocks(root: Path, text: str) -> Iterator[Problem]:
 
 
 def _unused_names(root: Path, text: str) -> Iterator[Problem]:
-    """Yield the names that the last column of the table of names recommends and no module uses."""
+    """Yield names that the last column of the table of names recommends, but that no module uses."""
     source = "\n".join(path.stem + "\n" + path.read_text("utf-8") for path in sorted((root / SOURCE).rglob("*.py")))
     used = set(re.findall(r"\w+", source))
     for number, line in enumerate(text.splitlines(), start=1):

@@ -13,7 +13,7 @@ BEGIN = "<!-- attacks: generated from tests/attacks/results.json by make docs --
 END = "<!-- end of attacks -->\n"
 STALE = "the table of attacks is outdated; run: make docs"
 UNMARKED = f"has no table between '{BEGIN.strip()}' and '{END.strip()}'"
-TEAM, ALONE = "team policy", "no policy"
+TEAM, WITNESSED, ALONE = "team policy", "witnessed store", "no policy"
 
 
 def check(root: Path) -> list[Problem]:
@@ -56,7 +56,8 @@ def attacks_table(results: Mapping[str, Any]) -> str:
     runs = sum(len(entry["outcomes"]) for entry in results.values())
     rows = [
         f"| {entry['attacker']} | {entry['does']} | {', '.join(entry['ways'])} |"
-        f" {verdicts(entry['outcomes'].get(TEAM))} | {verdicts(entry['outcomes'].get(ALONE))} |"
+        f" {verdicts(entry['outcomes'].get(TEAM) or entry['outcomes'].get(WITNESSED))} |"
+        f" {verdicts(entry['outcomes'].get(ALONE))} |"
         for entry in sorted(results.values(), key=lambda entry: str(entry["attacker"]))
     ]
     return "\n".join(

@@ -107,12 +107,16 @@ def check(root: Path) -> list[Problem]:
 
 
 def python_prose(source: str) -> Iterator[tuple[int, str]]:
-    """Yield each line of the strings, docstrings and comments of a Python file, with its number.
+    """Yield each line of the strings, docstrings, comments and names of tests of a Python file, with its number.
 
     >>> list(python_prose('x = f"{n} files"  # why\\n'))
     [(1, ' files'), (1, '# why')]
+    >>> list(python_prose("def test_a_key_is_not_a_token(): ..."))
+    [(1, 'a key is not a token')]
     """
     for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, node.name.removeprefix("test_").replace("_", " ")
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for offset, text in enumerate(node.value.splitlines()):
                 yield min(node.lineno + offset, node.end_lineno or node.lineno), text
@@ -142,7 +146,9 @@ def page_prose(text: str) -> Iterator[tuple[int, str]]:
 
 def main() -> int:
     """Print every problem; 1 if there is any."""
-    parser = argparse.ArgumentParser(description="Check the words of strings, docstrings, comments and pages.")
+    parser = argparse.ArgumentParser(
+        description="Check the words of strings, docstrings, comments, names of tests and pages."
+    )
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument("--count", action="store_true", help="print the number of findings per folder")
     parser.add_argument("paths", nargs="*", help="show only findings whose path begins with one of these")

@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen
 from custody.core.ids import Digest, EventId, Link, NaturalKey, StoreId, digest_from_bytes

@@ -10,8 +10,9 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import InputError, WorldError
 
@@ -40,8 +41,7 @@ class SigningError(WorldError):
     """``ssh-keygen`` is missing or failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _KeygenResult:
+class _KeygenResult(Struct, frozen=True):
     """The output of the program, its message, and whether it succeeded."""
 
     out: bytes

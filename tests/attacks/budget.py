@@ -38,7 +38,7 @@ def _spend(target: Target) -> None:
     _ask_about(target, LARGE[:-1])
 
 
-def _check_within_budget(target: Target) -> None:
+def check_within_budget(target: Target) -> None:
     approved: set[str] = target.notes.get("approved", set())
     lines = LARGE_LINES * len(approved)
     assert lines <= BUDGET_LINES, (
@@ -47,13 +47,13 @@ def _check_within_budget(target: Target) -> None:
 
 
 @BOOK.attack(
-    A1, WayIn.CLI, does="asks the gate about five branches that each use the same budget", check=_check_within_budget
+    A1, WayIn.CLI, does="asks the gate about five branches that each use the same budget", check=check_within_budget
 )
 def several_branches(target: Target) -> None:
     _ask_about(target, LARGE)
 
 
-@BOOK.attack(A1, WayIn.CLI, does="asks the gate and trust approve in turn", check=_check_within_budget)
+@BOOK.attack(A1, WayIn.CLI, does="asks the gate and trust approve in turn", check=check_within_budget)
 def gate_and_approve_in_turn(target: Target) -> None:
     for name in LARGE:
         change = f"{target.ground.base}..{target.ground.heads[name]}"
@@ -73,7 +73,7 @@ def _share_chain(target: Target) -> None:
     WayIn.REMOTE,
     does="has each branch judged in a fresh clone, as CI does",
     prepare=_share_chain,
-    check=_check_within_budget,
+    check=check_within_budget,
 )
 def fresh_clones(target: Target) -> None:
     for name in LARGE:

@@ -8,13 +8,14 @@ from tests.attacks import (
     records,
     rejected,
     remote,
+    revisions,
     service,
     signatures,
     verdicts,
 )
 from tests.attacks.model import Attack
 
-MODULES = (decisions, signatures, rejected, authorship, budget, policy, records, verdicts, remote, service)
+MODULES = (decisions, signatures, rejected, authorship, budget, policy, records, verdicts, revisions, remote, service)
 _ALL = [attack for module in MODULES for attack in module.BOOK.attacks]
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
 assert len(ATTACKS) == len(_ALL), "two attacks have one name"

@@ -90,12 +90,13 @@ class Ground:
         if least is None:
             return rules
         reviewers = [("ana", DEVICE, ANA), ("ben", ORDINARY, BEN)]
+        role = ', role = "witness"' if self.setting is Setting.WITNESSED else ""
         return "\n".join(
             (
                 rules,
                 f'[gate]\nassurance_min = "{least}"\n',
                 "[stores]",
-                f'owner-laptop = {{ id = "{self.store}", key = "{self.store_key}" }}\n',
+                f'owner-laptop = {{ id = "{self.store}", key = "{self.store_key}"{role} }}\n',
                 "[reviewers]",
                 *(
                     f'{name} = {{ key = "{key.public}", accounts = ["{mail_of(who)}", "github:{name}"] }}'
@@ -154,9 +155,7 @@ class Ground:
 
     def _wrote(self, agent: str, path: str, before: str | None, after: str, head: str, at: int) -> None:
         """Record an edit as the agent's hook does."""
-        facts = {"session": f"s-{agent}", "head": head, "at": stamp(at), "id": f"call-{path}-{at}"}
-        for event in recorded_edits(path, before, after, agent=agent, root=self.folder, **facts):
-            _leave(self.folder, event)
+        leave_edit(self.folder, agent, path, before, after, head, at)
 
     def _share(self) -> None:
         """Share the branches and the chain; by now every event is in it."""
@@ -215,6 +214,13 @@ def put(folder: Path, *events: Mapping[str, Any]) -> None:
     """Leave the files of acknowledged events for the store, past every check of the recorder."""
     for event in events:
         _leave(folder, json.dumps(event).encode())
+
+
+def leave_edit(folder: Path, agent: str, path: str, before: str | None, after: str, head: str, at: float) -> None:
+    """Leave the events of an edit as the agent's hook does."""
+    facts = {"session": f"s-{agent}", "head": head, "at": stamp(at), "id": f"call-{path}-{round(at)}"}
+    for event in recorded_edits(path, before, after, agent=agent, root=folder, **facts):
+        _leave(folder, event)
 
 
 def _leave(folder: Path, event: bytes) -> None:

@@ -36,11 +36,14 @@ class Setting(Enum):
     ALONE = "no policy"
     TEAM = "team policy"
     ENROLLED = "enrolled stores"
+    WITNESSED = "witnessed store"
+    """The team policy, and a witness that the agents cannot write to has recorded them: honest changes merge."""
 
     @property
     def assurance_min(self) -> str | None:
         """Return the rule that the base branch sets; None without a policy."""
-        return {Setting.ALONE: None, Setting.TEAM: "witnessed", Setting.ENROLLED: "enrolled"}[self]
+        least = {Setting.TEAM: "witnessed", Setting.WITNESSED: "witnessed", Setting.ENROLLED: "enrolled"}
+        return least.get(self)
 
 
 LEVELS = ("approve", "review", "block", "error")
@@ -107,6 +110,8 @@ class Attack:
     perform: Step
     prepare: Step = do_nothing
     check: Step = do_nothing
+    writes_records: bool = True
+    """False for an attack that also fits where the agents' records are out of the attacker's reach."""
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -114,6 +119,8 @@ class Attack:
 
         Against the agent itself an enrolled store counts as self-reported: it can write there.
         """
+        if not self.writes_records:
+            return (Setting.ALONE, Setting.WITNESSED)
         outside = self.attacker in (Attacker.COLLEAGUE, Attacker.STRANGER)
         return (Setting.ALONE, Setting.TEAM, *((Setting.ENROLLED,) if outside else ()))
 

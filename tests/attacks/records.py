@@ -1,9 +1,15 @@
 """Records and tables that are deleted, erased, rolled back or edited in place."""
 
+import hashlib
+import hmac
+import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
 
+from custody.core.wire.canonical import Json, dump_canonical_json
+from custody.store.seal import Seal
 from tests.attacks.decisions import A1
 from tests.attacks.ground import APP, GOOD, NS, an_event_of
 from tests.attacks.model import Attacker, WayIn
@@ -88,6 +94,73 @@ def deleted_records(target: Target) -> None:
 def edited_decision_rows(target: Target) -> None:
     moved = f"UPDATE decision SET agent = 'another' WHERE seq > {target.notes['last']}"
     _sql(target, moved, "DELETE FROM trust_standing")
+
+
+def _seal_store(target: Target, key: bytes) -> None:
+    """Seal the store as it is now."""
+    database = target.custody_home / "custody.db"
+    with closing(sqlite3.connect(database)) as connection:
+        heads = dict(connection.execute("SELECT store_id, max(seq) FROM record GROUP BY store_id"))
+    fields: dict[str, Json] = {"looks": Seal(database).describe_files(), "verified": heads}
+    mac = hmac.new(key, b"seal\n" + dump_canonical_json(fields), hashlib.sha256).hexdigest()
+    (target.custody_home / "seal").write_text(json.dumps({**fields, "mac": mac}))
+
+
+def _verify_with_rejections(target: Target) -> None:
+    _reject_good_commits(target)
+    assert target.run("verify").status == 0
+    assert (target.custody_home / "seal").is_file()
+
+
+@BOOK.attack(
+    A1,
+    WayIn.FILES,
+    does="deletes rejections and seals the store, without the folder's key",
+    prepare=_verify_with_rejections,
+    check=_check_damage_blocks,
+)
+def guessed_seal(target: Target) -> None:
+    deleted_decision_rows(target)
+    _seal_store(target, bytes(32))
+
+
+@BOOK.attack(
+    A1,
+    WayIn.FILES,
+    does="deletes rejections, and puts the seal and the times of an earlier check back",
+    prepare=_verify_with_rejections,
+    check=_check_damage_blocks,
+)
+def restored_seal(target: Target) -> None:
+    database, seal = target.custody_home / "custody.db", target.custody_home / "seal"
+    before, earlier = seal.read_bytes(), database.stat()
+    deleted_decision_rows(target)
+    os.utime(database, ns=(earlier.st_atime_ns, earlier.st_mtime_ns))
+    seal.write_bytes(before)
+
+
+@BOOK.attack(
+    A1,
+    WayIn.FILES,
+    does="deletes rejections and seals the store, with another key for the folder",
+    prepare=_verify_with_rejections,
+    check=_check_damage_blocks,
+)
+def replaced_key(target: Target) -> None:
+    deleted_decision_rows(target)
+    (target.custody_home / "key").write_bytes(bytes(32))
+    _seal_store(target, bytes(32))
+
+
+@BOOK.attack(
+    A1,
+    WayIn.FILES,
+    does="deletes rejections and seals the store, with the folder's own key",
+    prepare=_verify_with_rejections,
+)
+def forged_seal(target: Target) -> None:
+    deleted_decision_rows(target)
+    _seal_store(target, (target.custody_home / "key").read_bytes())
 
 
 @BOOK.attack(A1, WayIn.CLI, does="erases the rejections", prepare=_reject_good_commits)

@@ -20,13 +20,21 @@ class AttackBook:
         name: str | None = None,
         prepare: Step = do_nothing,
         check: Step = do_nothing,
+        writes_records: bool = True,
     ) -> Callable[[Step], Step]:
         """List the decorated function as an attack; its name is the function's unless another is passed."""
 
         def register(perform: Step) -> Step:
             named = name or perform.__name__.replace("_", "-")
             made = Attack(
-                name=named, attacker=attacker, ways=ways, does=does, perform=perform, prepare=prepare, check=check
+                name=named,
+                attacker=attacker,
+                ways=ways,
+                does=does,
+                perform=perform,
+                prepare=prepare,
+                check=check,
+                writes_records=writes_records,
             )
             self.attacks.append(made)
             return perform

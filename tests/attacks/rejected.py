@@ -23,35 +23,35 @@ def _reject_trusted(target: Target) -> None:
     put(target.home.path, signed(again, DEVICE, "ana"))
 
 
-def _check_still_rejected(target: Target) -> None:
+def check_still_rejected(target: Target) -> None:
     assert target.verdict is not None
     assert target.verdict.level != "approve", "the rejected change was approved in another form"
     assert not target.verdict.is_granted, "'trust approve' grants the rejected change in another form"
 
 
-def _trusted_files(target: Target) -> dict[bytes, bytes]:
+def read_trusted_files(target: Target) -> dict[bytes, bytes]:
     text = target.home.git("cat-file", "blob", f"{target.ground.heads['trusted']}:{APP}")
     return {**target.files, APP.encode(): text}
 
 
 def _amend(target: Target) -> str:
-    return target.commit(_trusted_files(target), message=b"v2")
+    return target.commit(read_trusted_files(target), message=b"v2")
 
 
 def _reauthor(target: Target) -> str:
-    return target.commit(_trusted_files(target), author="Somebody Else <else@example.com>")
+    return target.commit(read_trusted_files(target), author="Somebody Else <else@example.com>")
 
 
 def _rebase(target: Target) -> str:
     onto = target.commit({**target.files, b"docs/other.md": b"another text\n"}, author="Ana Ruiz <ana@example.com>")
     target.notes["base"] = onto
-    return target.commit({**_trusted_files(target), b"docs/other.md": b"another text\n"}, onto)
+    return target.commit({**read_trusted_files(target), b"docs/other.md": b"another text\n"}, onto)
 
 
 def _split(target: Target) -> str:
-    lines = _trusted_files(target)[APP.encode()].splitlines(keepends=True)
+    lines = read_trusted_files(target)[APP.encode()].splitlines(keepends=True)
     half = {**target.files, APP.encode(): b"".join(lines[: -CHANGED_LINES // 2])}
-    return target.commit(_trusted_files(target), target.commit(half), message=b"second half")
+    return target.commit(read_trusted_files(target), target.commit(half), message=b"second half")
 
 
 def _cherry_pick(target: Target) -> str:
@@ -62,7 +62,7 @@ def _cherry_pick(target: Target) -> str:
 
 
 def _add_empty_commit(target: Target) -> str:
-    return target.commit(_trusted_files(target), target.ground.heads["trusted"], message=b"nothing more")
+    return target.commit(read_trusted_files(target), target.ground.heads["trusted"], message=b"nothing more")
 
 
 FORMS: dict[str, tuple[Callable[[Target], str], str]] = {
@@ -88,5 +88,5 @@ for _form, (_, _how) in FORMS.items():
         name=f"rejected-and-{_form}",
         does=f"proposes a rejected change again {_how}",
         prepare=_reject_trusted,
-        check=_check_still_rejected,
+        check=check_still_rejected,
     )(functools.partial(_propose_again, form=_form))

@@ -42,6 +42,20 @@ def test_signed_reviews_and_an_enrolled_store_let_a_change_merge(
     assert (judgment.level, judgment.assurance) == ("approve", "enrolled"), judgment
 
 
+def test_under_the_team_policy_witnessed_changes_merge_here_and_in_a_fresh_clone(
+    ground_of: Callable[[Setting], Ground], tmp_path: Path
+) -> None:
+    target = Target(ground_of(Setting.WITNESSED), tmp_path)
+    target.judge_branch("trusted")
+    here = target.judge()
+    assert (here.level, here.assurance, here.is_granted) == ("approve", "witnessed", True), here
+    clone = target.clone("ci")
+    assert target.pull(clone).status == 0
+    target.court = clone.path
+    there = target.judge()
+    assert (there.level, there.codes, there.assurance) == (here.level, here.codes, here.assurance), there
+
+
 @pytest.mark.parametrize("on_device", [True, False])
 def test_ssh_keygen_accepts_a_persons_signature_of_this_message_only(on_device: bool) -> None:
     key = PersonKey(on_device=on_device)

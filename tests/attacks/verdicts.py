@@ -34,7 +34,7 @@ def _present(target: Target, verdict: Path, *words: str) -> None:
     ]
 
 
-def _check_refused(target: Target) -> None:
+def check_refused(target: Target) -> None:
     answers: list[Ran] = target.notes["answers"]
     for answer in answers:
         assert answer.status == REFUSED, (
@@ -43,7 +43,7 @@ def _check_refused(target: Target) -> None:
 
 
 @BOOK.attack(
-    Attacker.STRANGER, WayIn.CLI, does="presents a signed verdict 'review' as an approval", check=_check_refused
+    Attacker.STRANGER, WayIn.CLI, does="presents a signed verdict 'review' as an approval", check=check_refused
 )
 def review_as_approval(target: Target) -> None:
     head = target.topic
@@ -51,7 +51,7 @@ def review_as_approval(target: Target) -> None:
 
 
 def _check_refused_and_honest_accepted(target: Target) -> None:
-    _check_refused(target)
+    check_refused(target)
     if target.ground.setting is not Setting.ALONE:
         return
     target.notes["answers"] = []
@@ -72,19 +72,19 @@ def verdict_on_another_commit(target: Target) -> None:
 
 
 @BOOK.attack(
-    A1, WayIn.CLI, does="presents an approval on self-reported evidence as a witnessed one", check=_check_refused
+    A1, WayIn.CLI, does="presents an approval on self-reported evidence as a witnessed one", check=check_refused
 )
 def self_reported_as_witnessed(target: Target) -> None:
     _present(target, _sign_verdict(target, "trusted"), "--min-assurance", "witnessed")
 
 
-@BOOK.attack(A1, WayIn.CLI, does="signs the verdict with a key of its own", check=_check_refused)
+@BOOK.attack(A1, WayIn.CLI, does="signs the verdict with a key of its own", check=check_refused)
 def verdict_signed_by_the_agent(target: Target) -> None:
     _sign_verdict(target, "topic")
     _present(target, _sign_verdict(target, "trusted", "agents-own"))
 
 
-@BOOK.attack(A1, WayIn.FILES, does="edits level and reasons of a verdict", check=_check_refused)
+@BOOK.attack(A1, WayIn.FILES, does="edits level and reasons of a verdict", check=check_refused)
 def edited_verdict(target: Target) -> None:
     _sign_verdict(target, "topic")
     plain = target.folder / "verdict.json"

@@ -1,9 +1,10 @@
 """A project with an answer to every query: a repository with changes, or a team's database without a repository."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from custody.cite.app.registry import cite_add
 from custody.dupes.app.index import IndexRequest, dupes_index

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ def home_with(folder: Path, text: str | None) -> dict[str, str]:
 
 def taken_though_impossible(kind: type[Rules]) -> list[dict[str, Any]]:
     """Return the arguments that ``kind`` accepts although a number is negative, infinite or NaN."""
-    defaults = {field.name: getattr(kind(), field.name) for field in fields(kind)}
+    defaults = {name: getattr(kind(), name) for name in kind.__struct_fields__}
     wrong = (-1, float("inf"), float("nan"))
     tried = [{name: value} for name, default in defaults.items() for bad in wrong for value in _with(default, bad)]
     assert len(tried) > len(defaults)

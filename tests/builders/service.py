@@ -7,13 +7,14 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from litestar import Litestar
 from litestar.testing import TestClient
+from msgspec.structs import replace
 
 from custody.server.app.tenancy import Grant, TokenScope
 from custody.server.auth import CallerLimits, Settings

@@ -40,5 +40,5 @@ def take_out(path: Path, agent: str, notes: Path) -> Edit:
     manifest = Manifest.of(notes)
     edit = make_settings_removal_edit(path, AGENTS[agent], manifest.notes.get(str(path)))
     apply_settings_edits([edit])
-    manifest.without([str(path)]).keep()
+    manifest.drop_files([str(path)]).keep()
     return edit

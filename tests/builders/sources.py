@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+from msgspec import field
 
 from custody.cite.app.registry_stores import FileRegistryStore, MemoryRegistryStore, RecordRegistryStore, RegistryStore
 from custody.cite.app.source_registry import SourceRegistry
@@ -31,11 +32,10 @@ def a_registry(store: RegistryStore, who: str = "ana") -> SourceRegistry:
     return SourceRegistry(store, who, lambda: next(ticks), lambda: f"{id(store)}-{next(tokens)}")
 
 
-@dataclass(frozen=True)
-class StoreWorkspace(Workspace):
+class StoreWorkspace(Workspace, frozen=True, kw_only=True):
     """A workspace whose store the test opens: once for the test's own thread, and for every call of another thread."""
 
-    open_store: Callable[[], Store] = field(kw_only=True)
+    open_store: Callable[[], Store]
     opened: list[Store] = field(default_factory=list)
 
     @cached_property

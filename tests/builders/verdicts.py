@@ -139,6 +139,10 @@ class Court:
         change = None if worktree else f"{self.base}..{self.head}"
         return gate(self.workspace, GateRequest(change=change, description=description))
 
+    def said_about(self, base: str, head: str) -> GateReport:
+        """Return the verdict on another change."""
+        return gate(self.workspace, GateRequest(change=f"{base}..{head}"))
+
     def checked(self, verdict: GateReport | bytes, **more: Any) -> VerdictReport:
         data = verdict if isinstance(verdict, bytes) else encode_report(verdict)
         return verify_verdict(self.workspace, VerdictCheck(verdict=data, **more))

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from custody.core.ids import EventId
 from custody.core.record import check_record_chain
-from custody.core.wire.arrival import Arrival
+from custody.core.views import SourceAccess
+from custody.core.wire.arrival import Arrival, arrival_from_json
+from custody.core.wire.canonical import Json
 from custody.store import Store
 from custody.store.postgres import ROWS_TOGETHER
 from custody.store.tables import BODY_BYTES_TOGETHER, NAMES
@@ -59,3 +62,30 @@ def test_many_together_are_kept_once_each_with_all_that_they_hold(open_store: Op
     assert rows(store) == before
     store.views.rebuild(lambda _: None)
     assert rows(store) == before, "what was put together is what the records give"
+
+
+def a_search(name: str, printed: str) -> Arrival:
+    payload: Json = {"tool_name": "Grep", "tool_input": {"pattern": "x"}, "tool_response": {"content": printed}}
+    event: dict[str, Json] = {"custody": 1, "kind": "hook", "id": name, "at": "2026-01-31T12:00:00Z", "call": name}
+    event |= {"agent": "claude-code", "session": "s", "event": "PostToolUse", "payload": payload}
+    return arrival_from_json(EventId(name), event)
+
+
+def test_a_new_record_has_no_text_that_was_erased_before(open_store: Opener) -> None:
+    store, printed = open_store(), "src/app.py:1:import os\n" * 300
+    store.append([a_search("1", printed)])
+    assert len(store.views.look_up(SourceAccess, "1 = 1", ())) == 1
+    store.erase(list(a_search("1", printed).texts), who="ana", why="a secret")
+    store.append([a_search("2", printed), a_search("3", "src/b.py:1:x\n")])
+    assert list(store.views.find_mismatched_records()) == []
+    assert [seen.view.locator for seen in store.views.look_up(SourceAccess, "1 = 1", ())] == ["src/b.py"]
+
+
+def test_views_of_an_append_are_those_of_a_rebuild(open_store: Opener) -> None:
+    store = open_store()
+    store.append(mixed(60))
+    store.append([an_arrival("call", id="c", input={"z": 1, "command": "git commit", "a": "é" * 5000})])
+    assert list(store.views.find_mismatched_records()) == []
+    before = [store.db.rows(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in ("file_edit", "tool_call")]
+    store.views.rebuild(lambda _: None)
+    assert before == [store.db.rows(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in ("file_edit", "tool_call")]

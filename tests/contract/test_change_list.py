@@ -57,7 +57,7 @@ def test_words_are_sought_in_titles_names_and_the_beginning_of_heads(store: Stor
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(st.text(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1, max_size=6))
-def test_every_sign_of_the_words_is_what_it_is(store: Store, words: str) -> None:
+def test_no_character_of_the_words_is_an_operator(store: Store, words: str) -> None:
     if DupesTables(store).count() == 0:
         put(store, 1, title="plain")
     assert ids(store, words=words) == ([1] if words.lower() in "plain" or set(words) == {"0"} else [])

@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.canonical import Json
@@ -229,7 +229,7 @@ def test_odd_signs_in_what_was_read_do_no_harm(workspace: Workspace, keeper: Acc
     assert read.what.startswith("? ? x")
 
 
-def test_who_may_not_make_tokens_is_told_whose_address_it_takes(initialised: str, tmp_path: Path) -> None:
+def test_a_refused_request_for_a_token_names_the_url_that_may_make_one(initialised: str, tmp_path: Path) -> None:
     with a_copy(initialised) as url, a_login(url) as login:
         init_team_database(Workspace(tmp_path, url, now_ns=lambda: NOON), login)
         with pytest.raises(StoreError, match="permission denied") as refused:
@@ -285,7 +285,7 @@ def test_a_job_is_made_once_by_its_key(control: ControlTables) -> None:
     assert control.jobs.counts()[JobState.WAITING] == 3
 
 
-def test_a_leased_job_is_nobody_elses_until_its_lease_ends(control: ControlTables) -> None:
+def test_a_leased_job_goes_to_no_other_worker_until_its_lease_ends(control: ControlTables) -> None:
     add(control, "1")
     first = control.jobs.take(["work"], NOON, NOON + 10)
     assert first is not None

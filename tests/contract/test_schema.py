@@ -4,7 +4,7 @@ import pytest
 
 from custody.store import Store
 from custody.store.postgres import PostgresDb
-from custody.store.schema import compare_schemas, expected_schema, read_schema
+from custody.store.schema import compare_schemas, load_expected_schema, read_schema
 from custody.store.team import open_postgres
 from tests.contract.conftest import Opener
 
@@ -77,6 +77,6 @@ def test_a_repaired_table_of_a_team_keeps_its_policy(empty_postgres: str) -> Non
 def test_another_collation_is_named(empty_postgres: str) -> None:
     db = open_postgres(empty_postgres)
     db.run('ALTER TABLE chain ALTER COLUMN store_id TYPE text COLLATE "POSIX"')
-    differences = list(compare_schemas(read_schema(db), expected_schema()))
+    differences = list(compare_schemas(read_schema(db), load_expected_schema()))
     db.close()
     assert differences == ['column chain.store_id is text COLLATE "POSIX" required key 1, not text required key 1']

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import LinkAnswer, LinkCheck

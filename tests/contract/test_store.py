@@ -1,9 +1,9 @@
 """The contract of every store, on every database."""
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.queries.traces import find_candidate_edits_in_window, find_commit_session_links
 from custody.core.errors import StoreError
@@ -207,7 +207,7 @@ def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -
     assert list(store.views.find_mismatched_records()) == []
 
 
-def test_nobody_else_continues_our_own_chain(store: Store) -> None:
+def test_no_other_store_continues_our_own_chain(store: Store) -> None:
     (record,) = store.append([an_arrival("edit")]).made
     forged = record_from_draft(chain_tip_from_record(record), replace(record.entry, key=NaturalKey("event:forged")))
     (copied,) = store.copy([record, forged])
@@ -259,7 +259,7 @@ def test_an_empty_store_has_no_chains(store: Store) -> None:
     assert empty_chain_tip(StoreId("0" * 32)).link == GENESIS
 
 
-def _fail(_: object) -> None:
+def _fail(*_: object) -> None:
     raise OSError("the plug was pulled")
 
 

@@ -80,7 +80,7 @@ def test_row_level_security_is_forced_on_every_table_of_every_project(team: Team
     assert {(enabled, forced, policies) for _, enabled, forced, policies in rows} == {(True, True, 1)}
 
 
-def test_the_service_is_no_superuser_bypasses_nothing_and_owns_nothing(team: Team) -> None:
+def test_the_service_has_no_superuser_rights_bypasses_nothing_and_owns_nothing(team: Team) -> None:
     with team.workspace(A).reading() as store:
         assert store.db.rows("SELECT current_user::text") == [(SERVICE_ROLE,)]
     ((above,),) = asked(
@@ -120,7 +120,7 @@ def test_the_right_schema_with_the_wrong_setting_shows_nothing(team: Team, setti
         assert len(connection.execute("SELECT * FROM record").fetchall()) > len(KINDS)
 
 
-def test_the_owner_too_is_held_by_the_policies_if_it_is_no_superuser(fresh_postgres: str, tmp_path: Path) -> None:
+def test_the_policies_hold_for_an_owner_without_superuser_rights(fresh_postgres: str, tmp_path: Path) -> None:
     with a_login(fresh_postgres) as owner:
         asked_nothing(fresh_postgres, f'GRANT CREATE ON DATABASE "{_name(fresh_postgres)}" TO "{owner}"')
         url = as_role(fresh_postgres, owner)
@@ -263,7 +263,7 @@ def test_a_project_that_is_not_there_is_the_callers_mistake(team: Team) -> None:
         pass
 
 
-def test_a_removed_project_leaves_no_schema_and_no_neighbour_is_touched(team: Team) -> None:
+def test_a_removed_project_leaves_no_schema_and_other_projects_stay(team: Team) -> None:
     create_project(team.owners(), "gone")
     lived(team.workspace("gone"), "g")
     remove_project(team.owners(), "gone")

@@ -15,7 +15,7 @@ from custody.trust.app.decisions import (
     replay_trust_account,
 )
 from custody.trust.app.score_cache import read_score_state
-from custody.trust.queries import ScoreTables, unreviewed_decisions
+from custody.trust.queries import ScoreTables, list_unreviewed_decisions
 from custody.trust.rules import TrustRules
 from tests.builders.events import SHA, an_arrival
 from tests.builders.stores import NOON
@@ -39,7 +39,7 @@ def test_decisions_are_found_by_what_they_name(store: Store) -> None:
     assert ScoreTables(store).find_decision_records("robot", "commit_sha", [SHA]) == {first}
     assert ScoreTables(store).find_decision_records("robot", "head", [SHA]) == {third}
     assert ScoreTables(store).find_decision_records("other", "id", ["d0"]) == set()
-    assert len(unreviewed_decisions(store, 0)) == 1
+    assert len(list_unreviewed_decisions(store, 0)) == 1
 
 
 def test_what_is_kept_is_found_again_and_let_go_of(store: Store, open_store: Opener) -> None:

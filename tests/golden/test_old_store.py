@@ -19,7 +19,7 @@ from tests.builders.in_process import custody
 
 FIXTURE = Path(__file__).parent / "fixtures" / "before-the-move.tar.gz"
 RECORDS = 23
-"""21 in the store, one in the spool, and the first record of the chain that continues a copied store."""
+"""21 in the store, one from the spool, and one that starts a new chain, since the store was copied."""
 
 
 @pytest.fixture

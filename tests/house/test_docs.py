@@ -81,7 +81,7 @@ class TestReference:
             page.write(b"\r\n")
         assert told(tree, capsys)[0] == 1
 
-    def test_a_page_nobody_makes_is_named_and_the_next_write_removes_it(
+    def test_a_page_that_is_not_generated_is_named_and_the_next_write_removes_it(
         self, tree: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         written(tree)
@@ -221,12 +221,12 @@ class TestLinks:
     def test_a_link_that_leads_nowhere_is_named(self, tree: Path, link: str, wrong: str) -> None:
         assert [problem.message for problem in self.trouble(tree, link)] == [wrong]
 
-    def test_the_line_of_a_broken_link_is_told(self, tree: Path) -> None:
+    def test_the_line_of_a_broken_link_is_reported(self, tree: Path) -> None:
         (problem,) = self.trouble(tree, "one\ntwo [a](gone.md)\nthree")
         assert str(problem) == "README.md:4: link 'gone.md' has no target"
 
     @pytest.mark.parametrize("page", ["GLOSSARY.md", "docs/deep/er.md", "bench/README.md"])
-    def test_every_page_is_looked_at(self, tree: Path, page: str) -> None:
+    def test_every_page_is_checked(self, tree: Path, page: str) -> None:
         (tree / page).parent.mkdir(parents=True, exist_ok=True)
         (tree / page).write_text("[a](gone.md)")
         assert links.check(tree) == [Problem(page, 1, "link 'gone.md' has no target")]

@@ -40,7 +40,7 @@ def test_an_example_of_no_file_is_named(tree: Path) -> None:
     ]
 
 
-def test_a_good_name_that_nobody_uses_is_named(tree: Path) -> None:
+def test_an_unused_good_name_is_reported(tree: Path) -> None:
     text = "| rule | not | but |\n|---|---|---|\n| a verb | `told` | `gather(...)`, `weigh`, `engine` |\n"
     assert problems(tree, text) == ["STYLE.md:3: no module has the name 'weigh'"]
 

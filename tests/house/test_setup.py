@@ -119,7 +119,7 @@ global.timeout='60'
 """
 
 
-def test_uv_hears_what_pip_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uv_gets_the_settings_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     for setting in setup.PIP_TO_UV.values():
         monkeypatch.delenv(setting, raising=False)
     assert setup.in_words_of_uv(PIP_SAYS) == {
@@ -128,6 +128,6 @@ def test_uv_hears_what_pip_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
-def test_what_uv_was_told_itself_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_of_uv_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://own.invalid/simple")
     assert "UV_DEFAULT_INDEX" not in setup.in_words_of_uv(PIP_SAYS)

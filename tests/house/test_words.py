@@ -25,6 +25,11 @@ def found(tree: Path, name: str, text: str) -> list[str]:
     return [str(problem) for problem in check(tree)]
 
 
+def test_the_name_of_a_test_is_read_as_a_sentence(tree: Path) -> None:
+    assert len(found(tree, "tests/unit/test_a.py", "def test_what_no_one_wrote_is_no_line() -> None: ...\n")) == 1
+    assert found(tree, "tests/unit/test_a.py", "def is_no_line() -> None: ...\n") == [], "an identifier"
+
+
 @table(
     "sentence",
     [

@@ -77,7 +77,7 @@ def test_a_key_that_others_may_read_is_refused(key: Key) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "folder", "pipe", "rubbish", "alone.pub"])
-def test_what_is_no_key_is_reported(key: Key, name: str) -> None:
+def test_an_invalid_key_is_reported(key: Key, name: str) -> None:
     path = key.private.parent / name
     if name == "folder":
         path.mkdir()

@@ -161,7 +161,7 @@ def test_a_recovery_of_nothing_is_refused(manager: TrustLineageManager, boost: f
 
 
 # Conformance: 001-068
-def test_nobody_new_starts_with_a_recovery(manager: TrustLineageManager) -> None:
+def test_a_new_agent_does_not_start_with_a_recovery(manager: TrustLineageManager) -> None:
     with pytest.raises(UnknownAgent):
         manager.apply_recovery("stranger", 0.05)
 
@@ -239,7 +239,7 @@ def test_an_unknown_key_of_the_file_and_a_link_in_its_place_are_refused(tmp_path
         TrustLineageManager(tmp_path)
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is not a folder"):
         TrustLineageManager(tmp_path / "file")

@@ -4,14 +4,26 @@ The modules at the top are pure: they may import ``core`` and value tools of the
 outside.
 """
 
-from custody.attribution.model import (
-    TIERS,
-    Grade,
-    LineOwner,
-    Segment,
-    Trace,
-    TraceAttribution,
-)
+from typing import TYPE_CHECKING
+
+from custody.core.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from custody.attribution.model import (
+        TIERS,
+        Grade,
+        LineOwner,
+        Segment,
+        Trace,
+        TraceAttribution,
+    )
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "model": "Grade LineOwner Segment TIERS Trace TraceAttribution",
+        },
+    )
 
 __all__ = [
     "TIERS",

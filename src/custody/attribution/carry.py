@@ -7,10 +7,11 @@ count: of two equal lines, the one at the same place is the same line.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from custody.attribution.text import is_informative_lineage_line, split_lineage_words, strip_lineage_whitespace
 
@@ -27,8 +28,7 @@ MOVED_CHARACTERS_MIN = 24
 LinePair = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class UnmatchedRange:
+class UnmatchedRange(Struct, frozen=True):
     """A gap without a match: old lines from ``old_first`` before ``old_end``, new lines likewise."""
 
     old_first: int
@@ -269,8 +269,7 @@ def match_moved_line_blocks(
     ).blocks(characters_min)
 
 
-@dataclass(frozen=True, slots=True)
-class WordShare:
+class WordShare(Struct, frozen=True):
     """The old lines that a new line's words come from."""
 
     parts: tuple[tuple[int, int], ...]

@@ -1,18 +1,17 @@
 """The commands ``blame`` and ``stats``: arguments in, rendered reports out."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from custody import __version__
-from custody.attribution.app.blame import BlameResult, LineSpec, Profile, blame
-from custody.attribution.app.stats import compute_line_stats
-from custody.attribution.wire import Attribution, BlameReport, LineShare, StatsReport
 from custody.core.errors import InputError
-from custody.core.paths import Lines, format_lines
 from custody.core.plural import count_noun
 from custody.terminal.dates import format_when
 from custody.terminal.frame import (
@@ -26,6 +25,12 @@ from custody.terminal.frame import (
     revision_argument,
 )
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns
+
+if TYPE_CHECKING:
+    from custody.attribution.app.blame import BlameResult, Profile
+    from custody.attribution.wire import Attribution, BlameReport, LineShare, StatsReport
+    from custody.core.paths import Lines
+
 
 MARKS: Mapping[str, str] = MappingProxyType({"agent": "A", "mixed": "M", "person": "P", "none": "?"})
 ROLES: Mapping[str, Role] = MappingProxyType({"A": "agent", "M": "agent", "P": "person", "?": "unknown"})
@@ -93,6 +98,8 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
       custody blame src/app.py --remote
       custody blame src/app.py --format sarif > lines.sarif
     """
+    from custody.attribution.app.blame import LineSpec, blame
+
     if sum((as_json, porcelain, form is not None)) > 1:
         raise InputError("--json, --porcelain and --format are mutually exclusive", hint="pass one of them")
     ranges = [LineSpec(text) for text in line_ranges]
@@ -112,7 +119,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
         return print_command_report(
             result.report, "\n".join(_render_blame_porcelain(result.blocks)), as_json=False, tabs=True
         )
-    lines = render_blame(result, current_screen(), workspace.now_ns(), verbose=verbose)
+    lines = render_blame(result, current_screen(workspace), workspace.now_ns(), verbose=verbose)
     return print_command_report(result.report, lines, as_json=as_json)
 
 
@@ -144,8 +151,7 @@ def _format_blame_field(value: object) -> str:
     return str(value).replace("\t", " ").replace("\n", " ")
 
 
-@dataclass(frozen=True, slots=True)
-class BlockLabel:
+class BlockLabel(Struct, frozen=True):
     """Facts shown once for neighboring lines: their author, how certain that is, and their commit."""
 
     mark: str
@@ -165,7 +171,7 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
     labels = [_label_block(block, result, now_ns) for block in result.blocks]
     layout = _BlameLayout(screen, len(str(report.attributions[-1].end_line)), labels)
     explained = {attribution.start_line for attribution in report.attributions}
-    yield _render_blame_title(result)
+    yield _render_blame_title(result, screen)
     yield ""
     before: BlockLabel | None = None
     for block, label in zip(result.blocks, labels, strict=True):
@@ -182,16 +188,20 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
     yield from (f"note: {note}" for note in report.notes)
 
 
-def _render_blame_title(result: BlameResult) -> TextLine:
+def _render_blame_title(result: BlameResult, screen: Screen) -> TextLine:
+    from custody.core.paths import Lines, format_lines
+
     report = result.report
     shown = _join_blame_ranges(report.attributions)
     part = "" if shown == [Lines(1, len(result.texts))] else f" {format_lines(shown)}"
     at = " (work tree)" if report.revision is None else f" at {report.revision[:SHA_DIGITS]}"
-    return (StyledText(report.path, "strong"), part, at)
+    return (screen.link_file(report.path, report.path, "strong"), part, at)
 
 
 def _join_blame_ranges(blocks: Sequence[Attribution]) -> list[Lines]:
     """Return the lines of the blocks; adjacent blocks are joined."""
+    from custody.core.paths import Lines
+
     joined: list[Lines] = []
     for block in blocks:
         is_adjacent = bool(joined) and joined[-1].last + 1 == block.start_line
@@ -217,8 +227,8 @@ def _name_certainty(attribution: Attribution) -> str:
     """Return how certain the author is; a person whom only self-reports name is marked."""
     if attribution.kind == "none":
         return ""
-    is_told = attribution.kind == "person" and attribution.grade == "claimed"
-    return f"{attribution.certainty}, self-reported" if is_told else attribution.certainty
+    is_self_reported = attribution.kind == "person" and attribution.grade == "claimed"
+    return f"{attribution.certainty}, self-reported" if is_self_reported else attribution.certainty
 
 
 class _BlameLayout:
@@ -343,6 +353,8 @@ def stats_command(  # noqa: PLR0913 - one for each argument and option
       custody stats --agent cursor
       custody stats --json | jq .totals.share
     """
+    from custody.attribution.app.stats import compute_line_stats
+
     report = compute_line_stats(open_command_workspace(ctx), path, revision=choose_revision(revision, rev), agent=agent)
     return print_command_report(report, render_line_stats(report, current_screen(), verbose=verbose), as_json=as_json)
 
@@ -400,8 +412,7 @@ def format_percent_up(value: float) -> str:
     return f"{min(100, -int(-round(value * 100, 4) // 1))} %"
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorBar:
+class AuthorBar(Struct, frozen=True):
     """One kind of author: its lines, its share of all lines, and a remark beside them."""
 
     label: str
@@ -438,12 +449,12 @@ def _list_author_bars(report: StatsReport, screen: Screen) -> list[AuthorBar]:
             AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent"),
             AuthorBar("other agents", others, others / totals.lines, "agent"),
         ]
-    told = f"{report.self_reported:,} self-reported" if report.self_reported else ""
+    self_reported = f"{report.self_reported:,} self-reported" if report.self_reported else ""
     unknown = totals.none / totals.lines
     most = f"so at most {format_percent_up(totals.share + unknown)}" if totals.none else ""
     return [
         *bars,
-        AuthorBar("people", totals.person, totals.person / totals.lines, "person", told),
+        AuthorBar("people", totals.person, totals.person / totals.lines, "person", self_reported),
         AuthorBar("unknown", totals.none, unknown, "unknown", most),
     ]
 

@@ -1,7 +1,8 @@
 """Choose the trace that wrote a segment of lines (document 000)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.attribution.model import (
     AttributionFinding,
@@ -79,8 +80,7 @@ def confidence_from_tier(tier: int, rules: AttributeRules) -> float:
 _NS_PER_SECOND = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class RankedCandidate:
+class RankedCandidate(Struct, frozen=True):
     """A candidate with its evidence and tier."""
 
     candidate: TraceCandidate
@@ -172,8 +172,7 @@ def _rank_attributable_candidates(
 # Adjacent findings as one answer (document 000, section 11).
 
 
-@dataclass(frozen=True, slots=True)
-class AttributionRun:
+class AttributionRun(Struct, frozen=True):
     """Adjacent segments with the same conclusion; each keeps its own finding, so that no evidence is lost."""
 
     lines: Lines

@@ -6,17 +6,19 @@ A pattern is searched from the end of the range before it, or from the start of 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 
 HINT = "use -L 10,20, -L 10,+5, -L /pattern/,+3 or -L :function"
 _NUMBER = r"\d{1,9}"
 _PATTERN = r"\^?/(?:\\.|[^/\\])+/"
-_SPEC = re.compile(rf"(?P<start>{_NUMBER}|{_PATTERN})?(?:(?P<comma>,)(?P<end>[+-]?{_NUMBER}|{_PATTERN})?)?")
-_FUNCTION = re.compile(r"(?P<top>\^)?:(?P<name>.+)")
+_SPEC = lazy_pattern(rf"(?P<start>{_NUMBER}|{_PATTERN})?(?:(?P<comma>,)(?P<end>[+-]?{_NUMBER}|{_PATTERN})?)?")
+_FUNCTION = lazy_pattern(r"(?P<top>\^)?:(?P<name>.+)")
 
 _ANY_LANGUAGE = r"^[A-Za-z_$]"
 _BRACES = (
@@ -39,8 +41,7 @@ FUNCTION_LINES: Mapping[str, str] = MappingProxyType(
 """Patterns of a function's first line by file extension; for others a line that starts with a letter, as in git."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineSpec:
+class LineSpec(Struct, frozen=True):
     """One ``-L`` as the user wrote it, checked for its form."""
 
     text: str
@@ -53,7 +54,7 @@ class LineSpec:
 
 
 def resolve_line_specs(specs: Iterable[LineSpec], texts: Sequence[str], path: str) -> list[Lines]:
-    """Return the lines that each spec names in a file; an ``InputError`` names the one that names none."""
+    """Return the lines that each spec names in a file; raises ``InputError`` for a spec without a match."""
     found: list[Lines] = []
     for spec in specs:
         after = found[-1].last if found else 0

@@ -4,12 +4,13 @@ A captured call has the file before and after it. Its agent wrote the added text
 result and the next call's before-text has another author, even inside text that the agent wrote.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.attribution.carry import (
     MOVED_CHARACTERS_MIN,
@@ -23,6 +24,7 @@ from custody.attribution.carry import (
 from custody.attribution.rules import CALL_WORDS_SHARE_MIN, AttributeRules
 from custody.attribution.text import make_lineage_key, split_lineage_lines, split_lineage_words
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
+from custody.core.patterns import lazy_pattern
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
 ENGINE_VERSION = 7
@@ -71,8 +73,7 @@ def make_person_origin(state: int) -> LineOrigin:
     return LineOrigin(_BETWEEN - state, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class TracedText:
+class TracedText(Struct, frozen=True):
     """A text with the origin of each of its lines."""
 
     lines: Sequence[str]
@@ -82,8 +83,7 @@ class TracedText:
 NOTHING = TracedText((), ())
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedStep:
+class CapturedStep(Struct, frozen=True):
     """One captured step of a file: its text before (if captured) and after.
 
     ``is_call``: an agent's call made the change; otherwise the file was only observed. ``proposed`` is the agent's text
@@ -180,11 +180,10 @@ SNAPSHOT = ":snapshot"
 LOOK = ":look"
 SAME_LINES_MAX = 20
 """Maximum remembered positions of one line that a call removed."""
-_NUMBER = re.compile(r"([0-9]+)")
+_NUMBER = lazy_pattern(r"([0-9]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class FileSnapshot:
+class FileSnapshot(Struct, frozen=True):
     """A file at one captured time; ``observed`` identifies the observation, so that two records of it count once.
 
     ``after`` is None if the text was erased or never captured: then the snapshot cannot be replayed.

@@ -1,7 +1,8 @@
 """Segments of lines, the traces that may have written them, and findings."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from custody.core.evidence import Evidence
 from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, SessionId
@@ -31,15 +32,17 @@ CERTAINTIES = (CERTAIN, STRONG, LIKELY, WEAK, UNKNOWN)
 _CERTAIN_TIER_MAX, _STRONG_TIER_MAX = 2, 4
 
 
-def certainty_word(tier: int | None, grade: "Grade | None", *, is_person: bool = False) -> str:
+def format_certainty(tier: int | None, grade: "Grade | None", *, is_person: bool = False) -> str:
     """Return how certain an attribution is: by its tier, and by whether it was recorded live.
 
     What is imported or known only from a person's own account is likely at most.
 
-    >>> certainty_word(1, Grade.RECORDED), certainty_word(3, Grade.RECORDED), certainty_word(1, Grade.CLAIMED)
+    >>> format_certainty(1, Grade.RECORDED), format_certainty(3, Grade.RECORDED), format_certainty(1, Grade.CLAIMED)
     ('certain', 'strong', 'likely')
-    >>> certainty_word(5, Grade.RECORDED), certainty_word(None, None), certainty_word(1, Grade.RECORDED, is_person=True)
-    ('weak', 'unknown', 'likely')
+    >>> format_certainty(5, Grade.RECORDED), format_certainty(None, None)
+    ('weak', 'unknown')
+    >>> format_certainty(1, Grade.RECORDED, is_person=True)
+    'likely'
     """
     if grade is None and not is_person:
         return UNKNOWN
@@ -67,8 +70,7 @@ class LineOwner(Enum):
         return self in (LineOwner.AGENT, LineOwner.MIXED)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """Adjacent lines of one file that one commit introduced; ``commit`` is None while they are not committed.
 
     ``parent`` is the commit's first parent, ``at_ns`` its author time, ``hash`` the hash of the lines' text.
@@ -82,8 +84,7 @@ class Segment:
     hash: ContentHash
 
 
-@dataclass(frozen=True, slots=True)
-class TraceEntry:
+class TraceEntry(Struct, frozen=True):
     """One line range or hash in a trace; ``level`` is its level in the trace: conversation, change or file."""
 
     level: str
@@ -91,8 +92,7 @@ class TraceEntry:
     hash: ContentHash | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """A possible author of lines: one agent's session, under the id that answers use."""
 
     id: str
@@ -100,8 +100,7 @@ class Trace:
     session: SessionId
 
 
-@dataclass(frozen=True, slots=True)
-class TraceCandidate:
+class TraceCandidate(Struct, frozen=True):
     """A trace that touched the segment's file, with the input of all signals.
 
     ``linked``: a record states that this trace made the segment's commit. ``precedes``: its revision is an ancestor of
@@ -124,8 +123,7 @@ class TraceCandidate:
     link_records: tuple[RecordRef, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TraceAttribution:
+class TraceAttribution(Struct, frozen=True):
     """The finding that ``candidate``'s trace wrote the segment, with its tier and evidence."""
 
     segment: Segment
@@ -135,8 +133,7 @@ class TraceAttribution:
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class NoAttribution:
+class NoAttribution(Struct, frozen=True):
     """The finding that no trace is shown to have written the segment, with the reason."""
 
     segment: Segment

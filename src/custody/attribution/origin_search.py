@@ -7,8 +7,9 @@ boilerplate typed elsewhere is not attributed to the agent.
 
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, cast
+
+from msgspec import Struct
 
 from custody.attribution.carry import (
     MOVED_CHARACTERS_MIN,
@@ -67,8 +68,7 @@ class OpenLine(NamedTuple):
     old_line: VersionLine | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Donor:
+class Donor(Struct, frozen=True):
     """A captured state that may explain lines; ``read`` returns its text, which is often not needed.
 
     ``read_before`` returns the text before its call, as far as captured. ``absent`` is set for a state of another file:
@@ -94,24 +94,21 @@ class LineMatch(NamedTuple):
     origin: LineOrigin
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerFindings:
+class OwnerFindings(Struct, frozen=True):
     """Findings from the store that holds a state's text: keys of the text before, and matches in a commit."""
 
     before: Container[int]
     matches: Sequence[LineMatch]
 
 
-@dataclass(frozen=True, slots=True)
-class AddingCommit:
+class AddingCommit(Struct, frozen=True):
     """The commit that added lines: its id (None for the work tree) and its time."""
 
     id: CommitSha | None
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedRun:
+class RemovedRun(Struct, frozen=True):
     """Lines that a commit removed, with their origins."""
 
     known: TracedText

@@ -1,9 +1,11 @@
 """The numbers of attribution; the defaults are those of document 000 and of docs/attribution.md."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from custody.attribution.model import TIERS
 from custody.core.rules import (
@@ -15,6 +17,7 @@ from custody.core.rules import (
     check_rule_range,
     check_rule_ranges,
 )
+from custody.core.structs import hash_struct
 
 Profile = Literal["lineage", "document"]
 PROFILES: tuple[Profile, ...] = ("lineage", "document")
@@ -34,13 +37,12 @@ _POINTS = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttributeRules:
+class AttributeRules(Struct, frozen=True, kw_only=True):
     """The points of signals, the requirements of tiers, and the limits of lineage."""
 
     profile: Literal["lineage", "document"] = "lineage"
     """``lineage``: captured text decides where there is any; ``document``: document 000 to the letter."""
-    points: Mapping[str, int] = field(hash=False, default_factory=lambda: _POINTS)
+    points: Mapping[str, int] = field(default_factory=lambda: _POINTS)
     """Points that this signal adds to a candidate's score."""
     near_lines_max: int = 5
     """Maximum distance in lines between a line and a recorded range that still counts as overlap."""
@@ -57,7 +59,7 @@ class AttributeRules:
 
     def __post_init__(self) -> None:
         check_rule_choice("attribute.profile", self.profile, PROFILES)
-        object.__setattr__(self, "points", MappingProxyType(dict(self.points)))
+        force_setattr(self, "points", MappingProxyType(dict(self.points)))
         self._check_points()
         self._check_tiers()
         window = {"window_hours_before": self.window_hours_before, "window_hours_after": self.window_hours_after}
@@ -82,3 +84,6 @@ class AttributeRules:
         for confidence in self.tier_confidence:
             check_rule_range("attribute.tier_confidence", confidence, above=0, most=1)
         check_rule_falling("attribute.tier_confidence", self.tier_confidence)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("points",))

@@ -3,18 +3,18 @@
 Only this module decides which lines are the same line, and which file a trace's path names.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from itertools import groupby
 
 from custody.core.ids import ContentHash, content_hash_from_lines
 from custody.core.paths import Lines, RepoPath
+from custody.core.patterns import lazy_pattern
 
 INFORMATIVE_CHARACTERS_MIN = 6
 """Minimum letters and digits of an informative line; a bracket, ``end`` or ``else:`` has fewer."""
 
-_WORD = re.compile(r"\w+")
+_WORD = lazy_pattern(r"\w+")
 _COMMON = frozenset(
     "return none true false null else try pass break continue finally end begin fi done do then default super self"
     " this init import os sys re json void const let var func fn def class public private static nil undefined ok err"

@@ -15,7 +15,7 @@ from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 from custody.core.wire.canonical import describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import Report
-from custody.core.wire.sarif import Annotation, SarifResult, SarifRule, encode_annotations, encode_sarif
+from custody.core.wire.sarif import SarifRule
 
 # The report of ``custody blame``: every line in order, with its author and the evidence.
 
@@ -118,6 +118,8 @@ RULES = (
 
 def encode_blame_sarif(report: BlameReport, version: str) -> bytes:
     """Return SARIF with a note for each block that an agent wrote wholly or partly."""
+    from custody.core.wire.sarif import SarifResult, encode_sarif
+
     results = [
         SarifResult(code, message, report.path, attribution.start_line, 1, "note", attribution.end_line)
         for attribution in report.attributions
@@ -128,6 +130,8 @@ def encode_blame_sarif(report: BlameReport, version: str) -> bytes:
 
 def encode_blame_annotations(report: BlameReport) -> bytes:
     """Return the same notes as annotations for a build log."""
+    from custody.core.wire.sarif import Annotation, encode_annotations
+
     return encode_annotations(
         Annotation(
             level="notice",

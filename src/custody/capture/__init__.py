@@ -4,9 +4,9 @@ Event readers are pure functions of stored events. Transcript readers may open t
 file that is named inside them.
 """
 
-from importlib import import_module
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from custody.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from custody.capture.database_rows import is_sqlite_transcript, read_transcript_lines
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
         SubagentLaunch,
         TranscriptLine,
         TranscriptReader,
+    )
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "database_rows": "is_sqlite_transcript read_transcript_lines",
+            "hook_reader": "hook_views snapshot_views",
+            "line_reader": "FileLine read_jsonl_lines",
+            "transcript_reader": "TRANSCRIPT_READERS transcript_views",
+            "transcripts": "ChangedFile LineProblem SkippedLine SubagentLaunch TranscriptLine TranscriptReader",
+        },
     )
 
 __all__ = [
@@ -38,30 +49,3 @@ __all__ = [
     "snapshot_views",
     "transcript_views",
 ]
-
-_MODULES = MappingProxyType(
-    {
-        "ChangedFile": "transcripts",
-        "FileLine": "line_reader",
-        "LineProblem": "transcripts",
-        "SkippedLine": "transcripts",
-        "SubagentLaunch": "transcripts",
-        "TRANSCRIPT_READERS": "transcript_reader",
-        "TranscriptLine": "transcripts",
-        "TranscriptReader": "transcripts",
-        "hook_views": "hook_reader",
-        "is_sqlite_transcript": "database_rows",
-        "read_transcript_lines": "database_rows",
-        "read_jsonl_lines": "line_reader",
-        "snapshot_views": "hook_reader",
-        "transcript_views": "transcript_reader",
-    }
-)
-"""The module of each exported name. Readers are large and most commands need none, so each is imported on first use."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import an exported name when it is first used."""
-    if name not in _MODULES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -10,16 +10,17 @@ from custody.capture.shell import Write, parse_shell_commands, parse_shell_write
 from custody.capture.tool_use import ToolOutput, ToolUse
 from custody.capture.typed_field import Fields, get_string, strip_unstorable_characters
 from custody.core.ids import AgentName, SessionId
+from custody.core.patterns import lazy_pattern
 from custody.core.views import PullRequestFact
 
 NUMBER_MAX = 2**53
 NOT_WRITTEN = ("No such file or directory", "Permission denied", "Is a directory", "Read-only file system")
 """Messages of a failed command that may not have written its files."""
 
-_COMMITTED = re.compile(r"^\[[^\]\n]* ([0-9a-f]{7,64})\] ", re.MULTILINE)
+_COMMITTED = lazy_pattern(r"^\[[^\]\n]* ([0-9a-f]{7,64})\] ", re.MULTILINE)
 _COMMITTING = frozenset(("commit", "cherry-pick", "revert"))
-_OPENED = re.compile(r"https?://[^/\s]+/[^/\s]+/[^/\s]+/pull/(\d{1,15})\b")
-_PULL_URL = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/pull/\d+")
+_OPENED = lazy_pattern(r"https?://[^/\s]+/[^/\s]+/[^/\s]+/pull/(\d{1,15})\b")
+_PULL_URL = lazy_pattern(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/pull/\d+")
 
 
 class ShellRun(Struct, frozen=True):

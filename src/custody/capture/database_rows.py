@@ -11,11 +11,12 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, read_jsonl_lines
 from custody.capture.transcripts import TranscriptReader
@@ -47,8 +48,7 @@ _MESSAGES: Mapping[str, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowSelection:
+class RowSelection(Struct, frozen=True, kw_only=True):
     """A selection of rows: a table's columns, a condition with ``?`` for ``values``, and a unique column.
 
     Rows are ordered by that column. Rows with neither a number nor a text in it are skipped: no agent writes such a
@@ -67,8 +67,7 @@ def select_agent_row(table: str, columns: tuple[str, ...], key: str, value: str)
     return RowSelection(table=table, columns=columns, where=f"{key} = ?", values=(value,), key=key)
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseRow:
+class DatabaseRow(Struct, frozen=True):
     """A row by column names, with its size in bytes; without values if those exceed the limit."""
 
     values: dict[str, Json]

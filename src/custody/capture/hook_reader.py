@@ -8,9 +8,10 @@ from types import MappingProxyType
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.views import FileState, ObservedCommit, View
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import HookEvent, SnapshotEvent, event_from_json
+from custody.core.wire.event import AnyEvent, HookEvent, SnapshotEvent, event_from_json
 from custody.core.wire.event_views import observation_from_event, text_view_from_field
 from custody.core.wire.time import parse_timestamp
 
@@ -20,7 +21,7 @@ from custody.core.wire.time import parse_timestamp
 COMMITTING = frozenset(("post-commit", "post-merge"))
 REWRITTEN = "post-rewrite"
 
-_REWRITE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64})(?: .*)?", re.ASCII)
+_REWRITE = lazy_pattern(r"([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64})(?: .*)?", re.ASCII)
 
 
 def views_from_hook_event(event: HookEvent) -> tuple[View, ...]:
@@ -56,7 +57,7 @@ READERS: Mapping[str, str] = MappingProxyType(
 """The module whose ``views_from_hook_event`` reads an agent's hook events, imported on first use."""
 
 
-def hook_views(payload: Json) -> tuple[View, ...]:
+def hook_views(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the views of one hook event; an agent without a reader has only an observation."""
     event = event_from_json(payload)
     if not isinstance(event, HookEvent):
@@ -66,7 +67,7 @@ def hook_views(payload: Json) -> tuple[View, ...]:
     return (*observation_from_event(event, event.event), *views)
 
 
-def snapshot_views(payload: Json) -> tuple[View, ...]:
+def snapshot_views(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the files of one snapshot."""
     event = event_from_json(payload)
     if not isinstance(event, SnapshotEvent):

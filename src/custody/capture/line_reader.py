@@ -4,10 +4,11 @@ import errno
 import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from msgspec import Struct
 
 from custody.capture.typed_field import Fields, get_fields
 from custody.core.errors import InputError
@@ -21,8 +22,7 @@ DECOMPRESSORS = ("compression.zstd", "backports.zstd")
 """Modules that read zstd: Python from 3.14 on, and a package for older versions."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileLine:
+class FileLine(Struct, frozen=True):
     """A line without its end; ``data`` is empty if ``size`` is over the limit. ``whole``: the line had an end."""
 
     number: int
@@ -105,7 +105,7 @@ def peek_transcript_lines(file: Path) -> Iterator[bytes]:
         return
 
 
-def read_small_file(file: Path) -> bytes:
+def read_small_agent_file(file: Path) -> bytes:
     """Return the content of a small file; empty for a large or unreadable file."""
     try:
         return file.read_bytes() if file.is_file() and file.stat().st_size <= BYTES_MAX else b""

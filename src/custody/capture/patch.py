@@ -8,14 +8,14 @@ around its marks is ignored as in Codex, and any other text gives no changes. Ch
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from custody.capture.tool_use import FileEffect
 from custody.capture.typed_field import Fields, get_captured_text, get_fields, get_string
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Text
 from custody.core.wire.event_views import text_view_from_field
 
@@ -24,7 +24,7 @@ ADD, DELETE, UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "
 MOVE, FILE_END, ENVIRONMENT = "*** Move to: ", "*** End of File", "*** Environment ID: "
 NUMBER_MAX = 2**53
 
-_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d{1,15})(?:,(\d{1,15}))? @@")
+_HUNK = lazy_pattern(r"@@ -\d+(?:,\d+)? \+(\d{1,15})(?:,(\d{1,15}))? @@")
 
 
 class PatchKind(Enum):
@@ -83,8 +83,7 @@ def parse_patch_text(patch: str) -> tuple[PatchedFile, ...]:
         return ()
 
 
-@dataclass(slots=True)
-class _PatchFile:
+class _PatchFile(Struct):
     """A file of the patch as far as it was read."""
 
     kind: PatchKind

@@ -9,9 +9,10 @@ lines.
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from custody.core.patterns import lazy_pattern
 
 COMMAND_CHARS_MAX = 1 << 20
 DEPTH_MAX = 20
@@ -23,11 +24,11 @@ _OTHER_WORDS = frozenset("then else elif do ! time coproc in".split())
 _HARMLESS = frozenset(("cd", "mkdir", "cat", "tee", "echo", "printf", "set", "export", "touch", ":", "true", "pwd"))
 """Commands that practically never stop the next command."""
 _ENDS = frozenset(("exit", "return", "exec"))
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_EXPANDS = re.compile(r"\$[A-Za-z_({@*#?!0-9$'\"-]|`")
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_EXPANDS = lazy_pattern(r"\$[A-Za-z_({@*#?!0-9$'\"-]|`")
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 _BREAKS = " \t\n;&|<>()"
-_REDIRECT = re.compile(r"(\d?)(>>|>\||>&|&>>|&>|>|<<<|<<-|<<|<&|<)")
+_REDIRECT = lazy_pattern(r"(\d?)(>>|>\||>&|&>>|&>|>|<<<|<<-|<<|<&|<)")
 
 
 class Write(Struct, frozen=True):
@@ -58,16 +59,14 @@ class _UnreadableCommand(Exception):
     """The command cannot be parsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(Struct, frozen=True):
     """A word as the shell would pass it; ``text`` is None if something in it expands."""
 
     text: str | None
     quoted: bool = False
 
 
-@dataclass(slots=True)
-class _HereDocument:
+class _HereDocument(Struct):
     """A here-document: its end word, whether it expands, and its text once it is read."""
 
     end: str
@@ -76,8 +75,7 @@ class _HereDocument:
     text: str | None = None
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(Struct):
     """A simple command: its operator, words, output and input."""
 
     joined: str

@@ -21,6 +21,7 @@ from custody.capture.typed_field import (
     parse_payload_json,
     strip_unstorable_characters,
 )
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Reading, Text
 
 # URLs that a shell command opens, by its own text, and whether its end shows the result. Pure. A URL that a command
@@ -29,11 +30,11 @@ from custody.core.views import Reading, Text
 
 GITHUB = "https://github.com/"
 
-_WEB_IN_COMMAND = re.compile(r"https?://[^\s<>\"'`\\|;)]+", re.IGNORECASE)
+_WEB_IN_COMMAND = lazy_pattern(r"https?://[^\s<>\"'`\\|;)]+", re.IGNORECASE)
 _WRITERS = frozenset("echo printf cat tee sed grep rg awk".split())
 _PULLING = frozenset("clone fetch pull ls-remote remote submodule".split())
 _PUBLISHING = frozenset("create edit comment close reopen merge review".split())
-_FLAGS = re.compile(r"-[sSfLkgv46#N]+")
+_FLAGS = lazy_pattern(r"-[sSfLkgv46#N]+")
 _CURL_FLAGS = frozenset("--silent --show-error --location --fail --fail-with-body --compressed --insecure".split())
 _CURL_VALUES = frozenset("-A --user-agent -H --header -m --max-time --connect-timeout --retry -e --referer".split())
 _WGET_FLAGS = frozenset("-q --quiet -nv --no-verbose".split())
@@ -123,15 +124,15 @@ VALUES = {"head": ("-n", "-c"), "tail": ("-n", "-c"), "nl": ("-w", "-s", "-v"), 
 """Options with a value."""
 SEARCHERS = frozenset("rg grep".split())
 
-_CODE = re.compile(r"(?:status(?: code)?|error|HTTP)[: /\d.]*? ?\b([1-5]\d\d)\b", re.IGNORECASE)
-_WEB = re.compile(r"https?://[^\s<>\"'`\\]+", re.IGNORECASE)
-_LINKS = re.compile(r"^Links: (\[.*\])$", re.MULTILINE)
-_HIT = re.compile(
+_CODE = lazy_pattern(r"(?:status(?: code)?|error|HTTP)[: /\d.]*? ?\b([1-5]\d\d)\b", re.IGNORECASE)
+_WEB = lazy_pattern(r"https?://[^\s<>\"'`\\]+", re.IGNORECASE)
+_LINKS = lazy_pattern(r"^Links: (\[.*\])$", re.MULTILINE)
+_HIT = lazy_pattern(
     r"^(?:Title: *(?P<title>[^\n]*)\n+)?(?:URL|Link): *(?P<url>https?://\S+)$", re.MULTILINE | re.IGNORECASE
 )
-_GREPPED = re.compile(r"^((?:[A-Za-z]:)?[^:\n]*[^\d:\n][^:\n]*):\d+[:-]", re.MULTILINE)
-_NUMBERED = re.compile(r"\d+[:-]")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_GREPPED = lazy_pattern(r"^((?:[A-Za-z]:)?[^:\n]*[^\d:\n][^:\n]*):\d+[:-]", re.MULTILINE)
+_NUMBERED = lazy_pattern(r"\d+[:-]")
+_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+")
 _OPENING = frozenset("fetch scrape crawl crawling extract read get navigate browse open view visit".split())
 
 

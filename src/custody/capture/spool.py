@@ -7,10 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
+from custody.capture.git_event import git_event_from_file, is_git_event_name, read_git_event_time
 from custody.capture.hook.durable import (
     UNFINISHED,
     make_durable_folder,
@@ -25,6 +27,7 @@ from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import EventId
+from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NOFOLLOW, NONBLOCK
 from custody.core.wire.arrival import Arrival, arrival_from_bytes, arrival_from_json, drop_host_witness
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json, parse_json_bytes
@@ -39,39 +42,38 @@ _FRAME_BYTES_MAX = 256
 _BATCH_HEADER = b"several\n"
 """First line of a file with several events, one per line; an event itself begins with a brace."""
 _NUMBER_SEPARATOR = "."
-"""Separates a file's name from an event's number in it."""
-_SPOOL_NAME = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
+"""Separates a file's name from an event's number in it, or from the time of an event of git's hooks."""
+_SPOOL_NAME = lazy_pattern(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolReceipt:
+class SpoolReceipt(Struct, frozen=True):
     """Proof that an event is durable: its name."""
 
     event: EventId
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedFile:
+class RejectedFile(Struct, frozen=True):
     """A spool file that cannot be ingested, where it is, and why.
 
     ``is_damaged``: its bytes are not those that were acknowledged. Otherwise they are, but they are not a valid event.
+    ``at_ns`` is the time of an event of git's hooks, which has none in its name.
     """
 
     event: EventId
     path: Path
     why: str
     is_damaged: bool = False
+    at_ns: int | None = None
 
 
 def format_rejected_gap(file: RejectedFile) -> str:
-    """Return the recording gap of a rejected file, with the time in its name."""
-    at, _, _ = file.event.partition("-")
+    """Return the recording gap of a rejected file, with its time."""
+    at = file.event.partition("-")[0] if file.at_ns is None else str(file.at_ns)
     text = f"the waiting event '{file.event}' was set aside: {file.why}"
     return f"{at} {text}" if at.isascii() and at.isdigit() else text
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolContent:
+class SpoolContent(Struct, frozen=True):
     """The result of reading the spool: events that can be ingested, rejected files, and the number of files read."""
 
     arrivals: tuple[Arrival, ...]
@@ -125,13 +127,12 @@ class Spool:
 
     def list_foreign_files(self) -> list[Path]:
         """Return the files in the folder that no recorder of custody made; they are left alone."""
-        return sorted(p for p in self._paths(self.folder) if not _SPOOL_NAME.fullmatch(p.name.removesuffix(UNFINISHED)))
+        names = ((path, path.name.removesuffix(UNFINISHED)) for path in self._paths(self.folder))
+        return sorted(path for path, name in names if not _SPOOL_NAME.fullmatch(name) and not is_git_event_name(name))
 
     def list_unfinished_files(self) -> list[Path]:
         """Return the unfinished files of recorders that were killed: never acknowledged, so safe to delete."""
-        return sorted(
-            p for p in self._paths(self.folder) if _SPOOL_NAME.fullmatch(p.name.removesuffix(UNFINISHED)) and p.suffix
-        )
+        return sorted(path for path in self._paths(self.folder) if _is_unfinished_file(path))
 
     def oldest(self, limit: int, *, skip: int = 0) -> SpoolContent:
         """Read waiting files up to ``limit`` events (or many bytes); a file that disappears meanwhile is skipped."""
@@ -182,7 +183,7 @@ class Spool:
 
     def _read(self, path: Path, name: EventId) -> list[Arrival] | RejectedFile | None:
         try:
-            raw = _read_spool_file(path)
+            raw, modified_ns = _read_spool_file(path)
         except FileNotFoundError:
             # Another process ingested and removed it between listing and reading.
             return None
@@ -190,16 +191,25 @@ class Spool:
             # The file of a recorder that another user ran is unchanged; a planted link is not.
             is_damaged = not isinstance(error, PermissionError)
             return RejectedFile(name, path, f"cannot be read: {error.strerror}", is_damaged=is_damaged)
+        if is_git_event_name(name):
+            try:
+                event = EventId(f"{name}{_NUMBER_SEPARATOR}{modified_ns}")
+                return self._arrivals([(event, git_event_from_file(name, raw, modified_ns))])
+            except InputError as error:
+                return RejectedFile(name, path, error.message, at_ns=modified_ns)
         data = unframe_spool_event(raw)
         if data is None:
             return RejectedFile(name, path, "damaged: the digest in its first line does not match", is_damaged=True)
         try:
-            return [
-                arrival_from_json(event, drop_host_witness(parse_json_bytes(self._clean(event_bytes))))
-                for event, event_bytes in _split_spool_events(name, data)
-            ]
+            return self._arrivals(_split_spool_events(name, data))
         except InputError as error:
             return RejectedFile(name, path, error.message)
+
+    def _arrivals(self, events: Iterable[tuple[EventId, bytes]]) -> list[Arrival]:
+        return [
+            arrival_from_json(event, drop_host_witness(parse_json_bytes(self._clean(event_bytes))))
+            for event, event_bytes in events
+        ]
 
     def _clean(self, data: bytes) -> bytes:
         """Return the event redacted by the current rules, which may have grown since it was recorded."""
@@ -230,7 +240,8 @@ class Spool:
         sync_folder(str(new.parent))
 
     def _names(self, folder: Path) -> list[EventId]:
-        return sorted(EventId(p.name) for p in self._paths(folder) if _SPOOL_NAME.fullmatch(p.name))
+        """Return the names of complete files by time, which the name of an event of git's hooks does not have."""
+        return [EventId(name) for _, name in sorted(filter(None, map(_sort_key_of_file, self._paths(folder))))]
 
     def _paths(self, folder: Path) -> Iterator[Path]:
         try:
@@ -242,6 +253,20 @@ class Spool:
             return
         except OSError as error:
             raise SpoolError(f"cannot read the spool '{folder}': {error.strerror}") from error
+
+
+def _sort_key_of_file(path: Path) -> tuple[str, str] | None:
+    """Return time and name of a complete file; None for any other."""
+    if not is_git_event_name(path.name):
+        return (path.name, path.name) if _SPOOL_NAME.fullmatch(path.name) else None
+    at_ns = read_git_event_time(str(path))
+    return None if at_ns is None else (f"{at_ns:020d}", path.name)
+
+
+def _is_unfinished_file(path: Path) -> bool:
+    if is_git_event_name(path.name):
+        return read_git_event_time(str(path)) is None
+    return path.suffix == UNFINISHED and _SPOOL_NAME.fullmatch(path.stem) is not None
 
 
 def _split_spool_events(name: EventId, data: bytes) -> Iterator[tuple[EventId, bytes]]:
@@ -267,8 +292,9 @@ def _translate_spool_errors(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _read_spool_file(path: Path) -> bytes:
+def _read_spool_file(path: Path) -> tuple[bytes, int]:
+    """Return the bytes of a file, up to the limit, and the time of its last change."""
     # O_NOFOLLOW and O_NONBLOCK: neither follow a planted link nor wait for a pipe.
     handle = os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
     with os.fdopen(handle, "rb") as file:
-        return file.read(EVENT_BYTES_MAX + _FRAME_BYTES_MAX + 1)
+        return file.read(EVENT_BYTES_MAX + _FRAME_BYTES_MAX + 1), os.fstat(handle).st_mtime_ns

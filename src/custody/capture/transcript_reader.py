@@ -1,27 +1,54 @@
 """The agents whose transcripts can be read, and the views of a stored line."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from custody.capture.agents.claude import transcript as claude
-from custody.capture.agents.codex import transcript as codex
-from custody.capture.agents.copilot import transcript as copilot
-from custody.capture.agents.cursor import transcript as cursor
-from custody.capture.agents.gemini import transcript as gemini
-from custody.capture.agents.opencode import transcript as opencode
-from custody.capture.transcripts import TranscriptReader
 from custody.core.errors import InputError
-from custody.core.views import View
-from custody.core.wire.canonical import Json
 from custody.core.wire.event import TranscriptEvent, event_from_json
 from custody.core.wire.event_views import observation_from_event
 
-TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
-    {module.READER.agent: module.READER for module in (claude, codex, copilot, cursor, gemini, opencode)}
-)
+if TYPE_CHECKING:
+    from custody.capture.transcripts import TranscriptReader
+    from custody.core.views import View
+    from custody.core.wire.canonical import Json
+    from custody.core.wire.event import AnyEvent
 
 
-def transcript_views(payload: Json) -> tuple[View, ...]:
+class _LazyReaders(Mapping[str, "TranscriptReader"]):
+    """The reader of each agent; a reader is large, so each is imported when it is asked for."""
+
+    _PACKAGES: Mapping[str, str] = MappingProxyType(
+        {
+            "claude-code": "claude",
+            "codex": "codex",
+            "copilot": "copilot",
+            "cursor": "cursor",
+            "gemini": "gemini",
+            "opencode": "opencode",
+        }
+    )
+
+    def __getitem__(self, agent: str) -> "TranscriptReader":
+        module = f"custody.capture.agents.{self._PACKAGES[agent]}.transcript"
+        reader: TranscriptReader = import_module(module).READER
+        return reader
+
+    def __contains__(self, agent: object) -> bool:
+        return agent in self._PACKAGES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._PACKAGES)
+
+    def __len__(self) -> int:
+        return len(self._PACKAGES)
+
+
+TRANSCRIPT_READERS: Mapping[str, "TranscriptReader"] = _LazyReaders()
+
+
+def transcript_views(payload: "Json | AnyEvent") -> tuple["View", ...]:
     """Return the views of one line of a transcript; an agent without a reader has only an observation."""
     event = event_from_json(payload)
     if not isinstance(event, TranscriptEvent):

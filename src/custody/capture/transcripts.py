@@ -5,18 +5,17 @@ is given, and no file that is named inside them.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
+from custody.core.patterns import lazy_pattern
 from custody.core.views import View
 from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json, parse_json_bytes
@@ -29,19 +28,17 @@ WHOLE_BYTES_MAX = 64 << 20
 OpenedScope = Literal["session", "model"]
 """Whether a line is the first of its session, or the first under another model."""
 
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
+_ID = lazy_pattern(r"[\x21-\x7e]{1,200}")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True):
     """A file that a call changed, as written, and the call's working folder."""
 
     name: str
     cwd: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptLine:
+class TranscriptLine(Struct, frozen=True, kw_only=True):
     """A line to store: its id and session, its trimmed content, and what the rest of the file adds to it."""
 
     line: int
@@ -63,8 +60,7 @@ class TranscriptLine:
     """The line has no ids: it is stored only if nothing else reports its session."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedLine:
+class SkippedLine(Struct, frozen=True):
     """A line with nothing to store; ``known`` is False for a type that the reader does not know."""
 
     kind: str
@@ -72,16 +68,14 @@ class SkippedLine:
     version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LineProblem:
+class LineProblem(Struct, frozen=True):
     """A line that cannot be used, or only in part, and why."""
 
     line: int
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class SubagentLaunch:
+class SubagentLaunch(Struct, frozen=True):
     """A call that started a subagent."""
 
     session: str

@@ -1,11 +1,11 @@
 """Typed access to fields of other programs' data: a value of the expected type, or nothing."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Text
 from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.event import ErasedText
@@ -16,7 +16,7 @@ Fields = Mapping[str, Any]
 SYNTHETIC = "<synthetic>"
 """The model name of messages without a model."""
 
-_FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_FULL_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def get_string(value: object) -> str | None:

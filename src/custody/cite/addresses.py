@@ -6,12 +6,12 @@ these rules.
 """
 
 import ipaddress
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urljoin
 
 import can_ada
+from msgspec import Struct
 
 from custody.cite.urls import URL_CHARS_MAX
 
@@ -102,8 +102,7 @@ _LABEL_CHARS_MAX = 63
 _NAME_CHARS_MAX = 253
 
 
-@dataclass(frozen=True, slots=True)
-class AddressPolicy:
+class AddressPolicy(Struct, frozen=True):
     """The addresses that may be contacted; only tests use another policy than ``PUBLIC_ONLY``."""
 
     ports: frozenset[int] = PORTS

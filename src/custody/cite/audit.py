@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.cite import checks as listed
 from custody.cite import checks as numbering
@@ -18,8 +19,7 @@ from custody.cite.subject import AuditSubject, CheckFinding
 # Coverage: the cited sentences among those that need evidence.
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """How many of the sentences with evidence are cited; ``missing`` are the positions of the others.
 
     A cited sentence always counts as one with evidence.
@@ -77,8 +77,7 @@ CHECKS: MappingProxyType[CitationCode, AuditCheck] = MappingProxyType(
 _ORDER = {code: at for at, code in enumerate(CitationCode)}
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """The audit of one report; it passes without findings."""
 
     findings: tuple[Finding, ...]
@@ -175,21 +174,20 @@ RECORD_CODES = (
 """Codes that need records."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFindings:
+class RecordFindings(Struct, frozen=True):
     """The findings from records about one report, the sessions and lines checked, and the skipped codes."""
 
     found: tuple[CheckFinding, ...] = ()
     sessions: tuple[str, ...] = ()
     lines: int = 0
-    not_looked: Mapping[CitationCode, str] = field(default_factory=dict)
+    skipped: Mapping[CitationCode, str] = field(default_factory=dict)
 
     @property
-    def looked(self) -> list[CitationCode]:
+    def checked(self) -> list[CitationCode]:
         """Return the codes that were checked."""
-        return [code for code in RECORD_CODES if code not in self.not_looked]
+        return [code for code in RECORD_CODES if code not in self.skipped]
 
 
 def skip_citation_record_checks(why: str) -> RecordFindings:
     """Return findings where all codes are skipped for one reason."""
-    return RecordFindings(not_looked=dict.fromkeys(RECORD_CODES, why))
+    return RecordFindings(skipped=dict.fromkeys(RECORD_CODES, why))

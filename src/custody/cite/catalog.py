@@ -1,9 +1,10 @@
 """The catalog of a registry: its events, its entries, the interface of its storage, and a catalog in memory."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from custody.cite.keys import SourceKeys
 from custody.cite.links import LinkCheck, LinkMemory
@@ -29,8 +30,7 @@ class RegistrationReason(Enum):
     """A person decided it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
+class Stamp(Struct, frozen=True, kw_only=True):
     """The id of an event, its time, and who caused it, if known."""
 
     id: str
@@ -38,8 +38,7 @@ class Stamp:
     who: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceRegistration:
+class SourceRegistration(Struct, frozen=True, kw_only=True):
     """A source was registered under a number; ``source`` has the fields of this registration."""
 
     stamp: Stamp
@@ -49,8 +48,7 @@ class SourceRegistration:
     source: ResearchSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceMergeEvent:
+class SourceMergeEvent(Struct, frozen=True, kw_only=True):
     """Two numbers were merged: ``number`` is shown, ``absorbed`` becomes its alias."""
 
     stamp: Stamp
@@ -61,8 +59,7 @@ class SourceMergeEvent:
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeReversal:
+class MergeReversal(Struct, frozen=True, kw_only=True):
     """A merge was undone: ``absorbed`` is separate again, and no key merges it with ``number``."""
 
     stamp: Stamp
@@ -71,8 +68,7 @@ class MergeReversal:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddressSplit:
+class AddressSplit(Struct, frozen=True, kw_only=True):
     """One URL of a source became a source of its own, under the new ``number``."""
 
     stamp: Stamp
@@ -82,8 +78,7 @@ class AddressSplit:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExcerptEvent:
+class ExcerptEvent(Struct, frozen=True, kw_only=True):
     """A passage of a source was stored; ``text`` is None if it was erased."""
 
     stamp: Stamp
@@ -93,8 +88,7 @@ class ExcerptEvent:
     span: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceReading:
+class SourceReading(Struct, frozen=True, kw_only=True):
     """A source was read; ``call`` is the tool call of the session, if it was recorded."""
 
     stamp: Stamp
@@ -104,8 +98,7 @@ class SourceReading:
     call: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceUseEvent:
+class SourceUseEvent(Struct, frozen=True, kw_only=True):
     """An artifact uses a source."""
 
     stamp: Stamp
@@ -114,8 +107,7 @@ class SourceUseEvent:
     artifact: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkCheckEvent:
+class LinkCheckEvent(Struct, frozen=True, kw_only=True):
     """The URL of a source was checked."""
 
     stamp: Stamp
@@ -123,8 +115,7 @@ class LinkCheckEvent:
     look: LinkCheck
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceLost:
+class SourceLost(Struct, frozen=True, kw_only=True):
     """A number was assigned, but its registration was erased or cannot be read."""
 
     stamp: Stamp
@@ -148,8 +139,7 @@ HINTED_MAX = 20
 """Maximum sources stored for one hint."""
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogMember:
+class CatalogMember(Struct, frozen=True):
     """A source under one of its URLs, and why it is part of its entry."""
 
     spelling: str
@@ -159,8 +149,7 @@ class CatalogMember:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merge:
+class Merge(Struct, frozen=True, kw_only=True):
     """A number or a URL that became part of ``kept``, and why; every merge can be undone."""
 
     kept: int
@@ -173,8 +162,7 @@ class Merge:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogEntry:
+class CatalogEntry(Struct, frozen=True, kw_only=True):
     """The entry of one number. A merge changes only ``into``, ``absorbed`` and ``merges``, so it is easy to undo.
 
     An entry without members is lost: its registration was erased or cannot be read.
@@ -248,8 +236,7 @@ class Catalog(Protocol):
         """Return all entries, by number."""
 
 
-@dataclass(slots=True)
-class MemoryCatalog:
+class MemoryCatalog(Struct):
     """A catalog in memory."""
 
     _entries: dict[int, CatalogEntry] = field(default_factory=dict)

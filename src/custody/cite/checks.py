@@ -11,12 +11,13 @@ from custody.cite.footnotes import iterate_footnote_cycles
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject, CheckFinding, name_source_entry, shorten_citation_text
 from custody.cite.urls import compute_source_url_key, url_key_from_parts
+from custody.core.patterns import lazy_pattern
 
 # Listed sources: each is cited, is listed once, and is a page.
 
 
-_ONLY_DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/?", re.IGNORECASE)
-_ENDS_IN_DOMAIN = re.compile(
+_ONLY_DOMAIN = lazy_pattern(r"(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/?", re.IGNORECASE)
+_ENDS_IN_DOMAIN = lazy_pattern(
     r"(?:.*[-–—:：,，|(（<]\s*|.*\.\s)(?:[a-z0-9-]{1,63}\.){1,8}"
     r"(?:com|org|net|edu|gov|mil|int|info|cn|uk|de|fr|jp|eu|ca|au)/?[)）>.]*",
     re.IGNORECASE,
@@ -24,7 +25,7 @@ _ENDS_IN_DOMAIN = re.compile(
 """A title, a separator, and the name of a site; without file name endings."""
 _END_CHARS_MAX = 300
 _AROUND = " *_`<>()（）."
-_WORDS = re.compile(r"\w+")
+_WORDS = lazy_pattern(r"\w+")
 
 
 def find_uncited_sources(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:

@@ -1,9 +1,10 @@
 """The table of all codes that an audit can report."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+
+from msgspec import Struct
 
 
 class CitationCode(Enum):
@@ -34,8 +35,7 @@ class CitationCode(Enum):
     NOPACKAGE = "CITE-NOPACKAGE"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A problem: its code, its position, and a message."""
 
     code: CitationCode
@@ -44,8 +44,7 @@ class Finding:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class CitationCodeInfo:
+class CitationCodeInfo(Struct, frozen=True):
     """The short name of a code, its meaning, and what to do about it."""
 
     name: str

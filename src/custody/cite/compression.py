@@ -11,14 +11,13 @@ The first line starts with the source's id, and all other lines are indented, so
 source.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import sha256
 
 import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
+from msgspec import Struct, field
 
 from custody.cite.model import ResearchSource, SourceID, UnknownSource
 from custody.cite.prose import detect_report_language
@@ -26,6 +25,7 @@ from custody.cite.rules import CiteRules
 from custody.cite.source_texts import APART
 from custody.cite.support import split_statement_terms
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 INDENT = "    "
 NO_TEXT = "(no text stored)"
@@ -35,7 +35,7 @@ KEY_SENTENCE_CHARACTERS_MAX = 300
 _LEVELS = range(4)
 _JOINERS = "\u200c\u200d"
 """Invisible characters that change words in some scripts; all others are removed."""
-_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_PARAGRAPH = lazy_pattern(r"\n[ \t]*\n")
 
 
 class Level(IntEnum):
@@ -51,8 +51,7 @@ class Unrestorable(InputError):
     """The text has changed since it was compressed: a passage was erased, or it is another registry."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compressed:
+class Compressed(Struct, frozen=True):
     """A source at one level: its lines, and the size and hash of its text."""
 
     source_id: SourceID
@@ -72,8 +71,7 @@ SourceLookup = Callable[[SourceID], tuple[ResearchSource, str | None] | None]
 """Returns a source and its stored text by id; None if it is not registered."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestorableSourceCompressor:
+class RestorableSourceCompressor(Struct, frozen=True):
     """Compression of sources to any level, and restoration of their full text."""
 
     known: SourceLookup

@@ -11,8 +11,9 @@ changes no earlier line while the levels stay. Objectives and the count of omitt
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.cite.compression import Compressed, Level, compress_source
 from custody.cite.model import ResearchSource, SourceID, source_number_from_id
@@ -32,8 +33,7 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({"objective": 4.0, "access": 2.0
 """Weights of the parts; the objectives count as much as all other parts together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attention:
+class Attention(Struct, frozen=True, kw_only=True):
     """The objectives of an agent, and its weights of single sources (default 1)."""
 
     objectives: tuple[str, ...] = ()
@@ -46,8 +46,7 @@ class Attention:
                 raise InputError(f"invalid weight {weight} for '{source_id}'", hint="a weight is 0 or more")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRank:
+class SourceRank(Struct, frozen=True):
     """The rank of a source: the weighted sum of its parts, each from 0 to 1."""
 
     source_id: SourceID
@@ -73,14 +72,14 @@ def score_source_accesses(candidates: Sequence[ContextCandidate], decay: float) 
     >>> score_source_accesses([first, ContextCandidate(source=Source(title="b", source_id="S2"), accesses=(30,))], 0.5)
     {'S1': 0.75, 'S2': 1.0}
     """
-    moments = [
+    accesses = [
         (at_ns, source_number_from_id(candidate.source_id), candidate.source_id)
         for candidate in candidates
         for at_ns in candidate.accesses
     ]
     scores = {candidate.source_id: 0.0 for candidate in candidates}
     weight = 1.0
-    for _, _, source_id in sorted(moments, reverse=True):
+    for _, _, source_id in sorted(accesses, reverse=True):
         scores[source_id] += weight
         weight *= decay
     highest = max(scores.values(), default=0.0)
@@ -115,8 +114,7 @@ TokenCounter = Callable[[str], int]
 Compress = Callable[[ResearchSource, str | None, int], Compressed]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """A context for an agent; ``tokens`` never exceeds ``budget``."""
 
     text: str
@@ -131,8 +129,7 @@ class Context:
     standings: tuple[SourceRank, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextRequest:
+class ContextRequest(Struct, frozen=True, kw_only=True):
     """A request for a context."""
 
     rules: CiteRules = field(default_factory=CiteRules)

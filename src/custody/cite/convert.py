@@ -4,12 +4,12 @@ Only the bytes of markers and of the list change. A marker without a source stay
 that shows a number also stays, and its source keeps that number. A second conversion changes nothing.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from custody.cite.document import (
     CiteError,
@@ -29,6 +29,7 @@ from custody.cite.list_entries import IN_CODE
 from custody.cite.markdown import Layout, clean_citation_markup, parse_markdown_layout, render_source_link
 from custody.cite.markers import Scan, scan_citation_markers
 from custody.cite.source_list import find_source_listing
+from custody.core.patterns import lazy_pattern
 
 # Assign labels to sources; only this file does that.
 
@@ -143,9 +144,9 @@ def _assign_source_ids(order: Sequence[ListEntry], taken: set[int]) -> dict[int,
 INDENT = 4
 """Minimum indentation of the content of a footnote or list item."""
 
-_BLOCK = re.compile(r"(?:[-+*]|[0-9]{1,9}[.)])(?:\s|$)|#{1,6}(?:\s|$)|>|```|~~~|\||<|\[")
-_BLANK_LINE = re.compile(rb"[ \t]*(?:\r\n|\n|\r(?!\n))[ \t]*(?:\r\n|\n|\r(?!\n))")
-_BLANK_BEFORE = re.compile(rb"(?:\r\n|\n|\r(?!\n))[ \t]*(?:\r\n|\n|\r(?!\n))\Z")
+_BLOCK = lazy_pattern(r"(?:[-+*]|[0-9]{1,9}[.)])(?:\s|$)|#{1,6}(?:\s|$)|>|```|~~~|\||<|\[")
+_BLANK_LINE = lazy_pattern(rb"[ \t]*(?:\r\n|\n|\r(?!\n))[ \t]*(?:\r\n|\n|\r(?!\n))")
+_BLANK_BEFORE = lazy_pattern(rb"(?:\r\n|\n|\r(?!\n))[ \t]*(?:\r\n|\n|\r(?!\n))\Z")
 BLANK_BYTES_MAX = 80
 _HEADINGS = {
     ConversionTarget.FOOTNOTES: "Footnotes",
@@ -309,14 +310,13 @@ def _is_source_section_empty(data: bytes, section: Section, cuts: Sequence[tuple
 
 
 _LINE_START = b" \t>*+-.)0123456789"
-_BEFORE_TEXT = re.compile(rb"(?:[ \t>*+-]|[0-9]{1,9}[.)](?=[ \t]))*")
+_BEFORE_TEXT = lazy_pattern(rb"(?:[ \t>*+-]|[0-9]{1,9}[.)](?=[ \t]))*")
 """What a line can have before its text: quotes, bullets, item numbers."""
-_APART = re.compile(r"(?<=[0-9])\]\[(?!\^)")
+_APART = lazy_pattern(r"(?<=[0-9])\]\[(?!\^)")
 """Between a footnote and other text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+class Conversion(Struct, frozen=True):
     """The new text, and its changes."""
 
     text: bytes

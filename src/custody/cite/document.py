@@ -5,11 +5,13 @@ Offsets are in bytes, because a conversion replaces bytes. Lines and columns cou
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 
 class CiteError(InputError):
@@ -97,16 +99,14 @@ class ListEntry(NamedTuple):
         return " ".join(part for part in (self.title, self.url) if part)
 
 
-@dataclass(frozen=True, slots=True)
-class ListTrouble:
+class ListTrouble(Struct, frozen=True):
     """Why a list does not render as a list, and where."""
 
     at: int
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A section that lists sources: its heading, its end, and the level if it is a real heading."""
 
     heading_start: int
@@ -115,8 +115,7 @@ class Section:
     level: int = 2
 
 
-@dataclass(frozen=True, slots=True)
-class SourceListing:
+class SourceListing(Struct, frozen=True):
     """All listed sources of a report, in order, and the problems with how the list renders.
 
     ``cut`` are the byte ranges that a new list replaces: entries, or a whole table.
@@ -164,7 +163,7 @@ NUMBER = f"{_DIGIT}{{1,{DIGITS_MAX}}}"
 ITEM = f"[Ss]?{NUMBER}(?:{_SPACE}{_build_marker_alternation(_DASHES)}{_SPACE}[Ss]?{NUMBER})?"
 GROUP = f"{_SPACE}{ITEM}(?:{_SPACE}(?:{_build_marker_alternation(_COMMAS)}|and){_SPACE}{ITEM})*{_SPACE}"
 
-_ITEMS = re.compile(rf"(S?)([0-9]+)(?:\s*[{re.escape(_DASHES)}]\s*(S?)([0-9]+))?", re.IGNORECASE)
+_ITEMS = lazy_pattern(rf"(S?)([0-9]+)(?:\s*[{re.escape(_DASHES)}]\s*(S?)([0-9]+))?", re.IGNORECASE)
 _WIDE = str.maketrans("０１２３４５６７８９", "0123456789")
 
 

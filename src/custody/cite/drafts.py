@@ -5,9 +5,10 @@ are not among those sources are findings. During checks and conversion the list 
 be misread; footnotes are written last.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.cite.audit import Audit, audit_citations
 from custody.cite.codes import CitationCode
@@ -31,19 +32,20 @@ from custody.cite.subject import AuditSubject, CheckFinding, name_source_entry, 
 from custody.cite.urls import compute_source_url_key
 from custody.cite.walk import HEADING
 from custody.core.errors import WorldError
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
+from custody.core.structs import hash_struct
 
 UNNAMED = "report"
 OWN_LISTS_MAX = 4
 """Maximum lists removed from a draft; removing a list can reveal another."""
 
-_NOT_LINE_END = re.compile(rb"[^\r\n]")
-_STAND_IN = re.compile(r"(?P<label>\[\^(?P<note>[0-9]+)\]:|[0-9]+\.|- \[[0-9]+\]) (?P<id>S[0-9]+)")
-_WORDS = re.compile(r"\w+")
+_NOT_LINE_END = lazy_pattern(rb"[^\r\n]")
+_STAND_IN = lazy_pattern(r"(?P<label>\[\^(?P<note>[0-9]+)\]:|[0-9]+\.|- \[[0-9]+\]) (?P<id>S[0-9]+)")
+_WORDS = lazy_pattern(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportDraft:
+class ReportDraft(Struct, frozen=True):
     """A text without a list of its own, and the sources that it may cite.
 
     ``body`` is the text with spaces instead of its list, which was at ``taken``, so that offsets stay. ``own`` are the
@@ -89,8 +91,7 @@ class ReportDraft:
         return _append_source_rows(self.body, [f"- [{source.source_id}] {source.source_id}" for source in self.sources])
 
 
-@dataclass(frozen=True, slots=True)
-class FootnotedReport:
+class FootnotedReport(Struct, frozen=True):
     """The report made from a draft: its bytes, its sources in the order of its list, and their markers.
 
     Markers are empty if the text has none.
@@ -213,10 +214,10 @@ def _source_list_ranges(data: bytes, listing: SourceListing) -> list[tuple[int, 
     return [*listing.cut, *headings]
 
 
-def _blank_source_list(data: bytes, stretches: Sequence[tuple[int, int]]) -> bytes:
+def _blank_source_list(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
     """Return the text with spaces in these byte ranges, except for line ends."""
     body = bytearray(data)
-    for start, end in stretches:
+    for start, end in spans:
         body[start:end] = _NOT_LINE_END.sub(b" ", data[start:end])
     return bytes(body)
 
@@ -292,8 +293,7 @@ class NoReport(WorldError):
         self.attempts = attempts
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """An answer of a writer: its text and its audit, or why it is unusable."""
 
     text: str = ""
@@ -313,8 +313,7 @@ class Attempt:
         return "passed" if self.passed else count_noun(len(self.audit.findings), "finding")
 
 
-@dataclass(frozen=True, slots=True)
-class DraftLoop:
+class DraftLoop(Struct, frozen=True):
     """A report in progress: the task, and all answers so far."""
 
     task: str
@@ -387,8 +386,7 @@ class CitationWarning(UserWarning):
         self.report = report
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CitedReport:
+class CitedReport(Struct, frozen=True, kw_only=True):
     """A report; ``text`` is for saving, ``draft`` is the writer's text, ``sources`` are in the order of its list.
 
     ``markers`` are the markers of the sources, empty if the text has none.
@@ -403,7 +401,7 @@ class CitedReport:
     markers: tuple[str, ...]
     audit: Audit
     attempts: tuple[Attempt, ...] = ()
-    sections: Mapping[SourceID, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    sections: Mapping[SourceID, tuple[str, ...]] = field(default_factory=dict)
     synthesis_metadata: SynthesisMetadata = field(default_factory=SynthesisMetadata)
 
     @property
@@ -425,6 +423,9 @@ class CitedReport:
     def warning(self) -> CitationWarning | None:
         """Return the warning for a report that failed its audit."""
         return None if self.passed else CitationWarning(self)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("sections",))
 
 
 def cited_report(

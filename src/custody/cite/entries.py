@@ -7,6 +7,7 @@ from typing import NamedTuple
 from custody.cite.document import NUMBER, Label, LabelKind, ListEntry, compile_citation_pattern, normalize_marker_number
 from custody.cite.markdown import Layout
 from custody.cite.walk import MarkdownLink
+from custody.core.patterns import lazy_pattern
 
 _NUMBER_IN_BRACKETS = rf"(?:\[|［|【)[ \t]?(?P<s1>[Ss]?)(?P<n1>{NUMBER})[ \t]?(?:\](?!\()|］|】)"
 _LABEL = compile_citation_pattern(
@@ -19,22 +20,22 @@ _LABEL = compile_citation_pattern(
 )
 _RUN_ON = compile_citation_pattern(rf"\[(?P<s>[Ss]?)(?P<n>{NUMBER})\](?!\()")
 _BEFORE_RUN_ON = (b" ", b"\t", b"\n", b"\r", b";", "。".encode(), "；".encode())
-_ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<\"|「」『』“”（）【】《》，。；、]+", re.IGNORECASE)
-_BARE = re.compile(
+_ADDRESS = lazy_pattern(r"(?:https?|ftp)://[^\s<\"|「」『』“”（）【】《》，。；、]+", re.IGNORECASE)
+_BARE = lazy_pattern(
     r"www\.[^\s<\"|（），。；、]+|\b(?:javascript|vbscript|data|file|blob|about):[^\s<>\"]+", re.IGNORECASE
 )
-NO_PAGE = re.compile(r"\s*(javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
+NO_PAGE = lazy_pattern(r"\s*(javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
 """Schemes of URLs that are not pages and may run a program."""
 _TRAILING = ".,;:!?'*_>"
 _EDGES = " \t\r\n-–—:：|,，;；·•"
-_ANNOUNCED = re.compile(
+_ANNOUNCED = lazy_pattern(
     r"\b(?:URL|Links?|Available(?: at)?|Retrieved from)\s*[:：]\s*$|(?:链接|网址|来源|地址)\s*[:：]\s*$", re.IGNORECASE
 )
-_EMPTY_PAIRS = re.compile(r"\(\s*\)|（\s*）|\[\s*\]|<\s*>|【\s*】")
+_EMPTY_PAIRS = lazy_pattern(r"\(\s*\)|（\s*）|\[\s*\]|<\s*>|【\s*】")
 _PAIRS = ("()", "( )", "（）", "（ ）", "[]", "[ ]", "<>", "< >", "【】", "【 】")
-_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_ITEM = re.compile(r"[\r\n]+[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?=\s)")
-_SHOWN = re.compile(rb"\\?\[?\^?([Ss]?)([0-9]{1,9})\\?\]?")
+_BREAK = lazy_pattern(r"<br\s*/?>", re.IGNORECASE)
+_ITEM = lazy_pattern(r"[\r\n]+[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?=\s)")
+_SHOWN = lazy_pattern(rb"\\?\[?\^?([Ss]?)([0-9]{1,9})\\?\]?")
 SHOWN_BYTES_MAX = 16
 YEARS = range(1000, 2200)
 """A bracketed year is not a label, unless the list has it."""

@@ -1,9 +1,10 @@
 """Application of registry events to a catalog, the same for new and replayed events."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from custody.cite.catalog import (
     AddressSplit,

@@ -1,15 +1,15 @@
 """The footnote formatter of document 003, and footnote cycles."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.cite.document import Label, LabelKind, SourceListing, compile_citation_pattern, to_footnote_label
 from custody.cite.markdown import Layout, escape_citation_markdown, render_source_link
 from custody.cite.model import FootnoteNumber, ResearchSource, SourceID
 
 
-@dataclass(frozen=True, slots=True)
-class FootnoteFormatter:
+class FootnoteFormatter(Struct, frozen=True):
     """Markers and footnotes in the form of document 003, with titles escaped and URLs encoded."""
 
     def format_inline(self, source_id: SourceID) -> str:
@@ -48,8 +48,7 @@ class FootnoteFormatter:
 _REFERENCE = compile_citation_pattern(r"(?<!\\)\[\^([^\]\[\s^]{1,200})\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Circle:
+class Circle(Struct, frozen=True):
     """The start of a cycle, and its footnotes."""
 
     at: int

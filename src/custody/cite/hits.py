@@ -2,9 +2,10 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from custody.cite.keys import clean_source, compute_source_keys
 from custody.cite.model import FIELD_BYTES_MAX, ResearchSource, SourceError, check_source_score, moment_from
@@ -89,12 +90,11 @@ UNUSABLE = "unusable"
 """The metadata key of values that cannot be used."""
 SAID_CHARS_MAX = 200
 NAME_DIGITS = 12
-_FIELDS = frozenset(field.name for field in fields(ResearchSource))
+_FIELDS = frozenset(ResearchSource.__struct_fields__)
 _ROUNDS_MAX = 2 * len(_FIELDS)
 
 
-@dataclass(frozen=True, slots=True)
-class SalvagedSource:
+class SalvagedSource(Struct, frozen=True):
     """A source without its invalid fields, and the first problem; no source if the input was empty."""
 
     source: ResearchSource | None

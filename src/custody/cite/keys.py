@@ -8,9 +8,11 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.cite.model import (
     METADATA_BYTES_MAX,
@@ -22,6 +24,7 @@ from custody.cite.model import (
 )
 from custody.cite.urls import compute_source_url_key, strip_source_url_credentials
 from custody.cite.works import PAGE, WorkId, parse_cited_work, source_works_from_metadata
+from custody.core.patterns import lazy_pattern
 from custody.sketch.hashing import BottomSketch, estimate_sketch_containment, make_bottom_sketch
 from custody.sketch.winnow import winnow_fingerprints
 
@@ -32,12 +35,11 @@ WINDOW_RUNS = 8
 SKETCH_VALUES_MAX = 256
 _HASH32 = 0xFFFF_FFFF
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
+_WORD = lazy_pattern(f"[{_CJK}]|[^\\W_{_CJK}]+")
 """A word; each Chinese or Japanese character is one, because they are written without spaces."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceKeys:
+class SourceKeys(Struct, frozen=True):
     """The keys of a source: canonical, of its page, and of its work if it has one."""
 
     canonical: str
@@ -53,8 +55,7 @@ class SourceKeys:
         return f"url:{name}" if kind == PAGE else f"{kind}:{name}"
 
 
-@dataclass(frozen=True, slots=True)
-class ContentKey:
+class ContentKey(Struct, frozen=True):
     """The hash of a text's words, and a sketch to find near copies."""
 
     digest: str
@@ -148,7 +149,7 @@ ALSO_BYTES_MAX = METADATA_BYTES_MAX // 2
 
 _TEXTS = ("title", "author", "publisher", "source_type")
 _SCORES = ("credibility_score", "relevance_score")
-_CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_CONTROLS = lazy_pattern(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 def clean_source(source: ResearchSource) -> ResearchSource:

@@ -8,12 +8,15 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from custody.cite.rules import CiteRules
 from custody.cite.urls import compute_source_url_key, parse_source_url
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.rules import check_rule_range
 
@@ -56,8 +59,7 @@ class LinkAnswer(Enum):
 FAILURES = frozenset((LinkAnswer.ABSENT, LinkAnswer.SILENT))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkCheck:
+class LinkCheck(Struct, frozen=True, kw_only=True):
     """A check of a URL; ``location`` is where it moved to, ``retry_seconds`` the rate limit of the server."""
 
     url: str
@@ -68,8 +70,7 @@ class LinkCheck:
     retry_seconds: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedLink:
+class SkippedLink(Struct, frozen=True):
     """A URL that was not checked this time, and why."""
 
     url: str
@@ -79,8 +80,7 @@ class SkippedLink:
 LinkOutcome = LinkCheck | SkippedLink
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkMemory:
+class LinkMemory(Struct, frozen=True, kw_only=True):
     """The stored checks of a URL: the last one, and the failures since the last success, oldest first."""
 
     last: LinkCheck
@@ -185,8 +185,7 @@ ASK_AGAIN = frozenset((403, 405, 501))
 """Statuses of servers that do not support HEAD: these are requested with GET."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(Struct, frozen=True):
     """One response of a redirect chain: the URL and its status."""
 
     url: str
@@ -228,11 +227,11 @@ def _describe_link_hop(hop: Hop, hops: int) -> str:
     return f"status {hop.status}{after}"
 
 
-def _thin_link_failures(moments: tuple[int, ...]) -> tuple[int, ...]:
-    if len(moments) <= FAILURES_KEPT_MAX:
-        return moments
-    closest = min(range(1, len(moments) - 1), key=lambda n: moments[n] - moments[n - 1])
-    return moments[:closest] + moments[closest + 1 :]
+def _thin_link_failures(failures_ns: tuple[int, ...]) -> tuple[int, ...]:
+    if len(failures_ns) <= FAILURES_KEPT_MAX:
+        return failures_ns
+    closest = min(range(1, len(failures_ns) - 1), key=lambda n: failures_ns[n] - failures_ns[n - 1])
+    return failures_ns[:closest] + failures_ns[closest + 1 :]
 
 
 # A circuit breaker: a host that fails repeatedly is skipped for a while, then tried exactly once. Times are passed in,
@@ -253,15 +252,13 @@ class BreakerState(Enum):
     HALF_OPEN = "half-open"
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(Struct, frozen=True):
     """Permission for one attempt; its result is reported with it. ``era`` is the breaker's state when it was issued."""
 
     era: int
 
 
-@dataclass(slots=True, kw_only=True)
-class CircuitBreaker:
+class CircuitBreaker(Struct, kw_only=True):
     """Counts consecutive failures; opens at ``failures_max`` for ``cool_down_seconds``.
 
     A caller that gets a ticket from ``enter`` makes an attempt and reports ``succeeded``, ``failed`` or ``gave_up``.
@@ -276,10 +273,10 @@ class CircuitBreaker:
 
     failures_max: int = FAILURES_MAX
     cool_down_seconds: float = COOL_DOWN_SECONDS
-    _state: BreakerState = field(default=BreakerState.CLOSED, init=False)
-    _failures: int = field(default=0, init=False)
-    _opened_at: float = field(default=0.0, init=False)
-    _era: int = field(default=0, init=False)
+    _state: BreakerState = BreakerState.CLOSED
+    _failures: int = 0
+    _opened_at: float = 0.0
+    _era: int = 0
 
     def __post_init__(self) -> None:
         check_rule_range("failures_max", self.failures_max, least=1)
@@ -346,13 +343,15 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = "|".join(_MONTHS)
 _TIME = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
 _FORMS = (
-    re.compile(rf"[a-z]{{3}}, (?P<day>[0-9]{{2}}) (?P<month>{_MONTH}) (?P<year>[0-9]{{4}}) {_TIME} GMT", re.IGNORECASE),
-    re.compile(
+    lazy_pattern(
+        rf"[a-z]{{3}}, (?P<day>[0-9]{{2}}) (?P<month>{_MONTH}) (?P<year>[0-9]{{4}}) {_TIME} GMT", re.IGNORECASE
+    ),
+    lazy_pattern(
         rf"[a-z]{{6,9}}, (?P<day>[0-9]{{2}})-(?P<month>{_MONTH})-(?P<year>[0-9]{{2}}) {_TIME} GMT", re.IGNORECASE
     ),
-    re.compile(rf"[a-z]{{3}} (?P<month>{_MONTH}) (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})", re.IGNORECASE),
+    lazy_pattern(rf"[a-z]{{3}} (?P<month>{_MONTH}) (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})", re.IGNORECASE),
 )
-_SECONDS = re.compile("[0-9]{1,10}", re.ASCII)
+_SECONDS = lazy_pattern("[0-9]{1,10}", re.ASCII)
 _CHARS_MAX = 64
 _CENTURY = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from custody.cite.document import Label, LabelKind, ListEntry, ListTrouble
 from custody.cite.entries import (
@@ -17,20 +18,20 @@ from custody.cite.entries import (
 )
 from custody.cite.markdown import Layout
 from custody.cite.walk import CODE, ITEM, PARAGRAPH, ROW, RULE, TABLE, MarkdownBlock
+from custody.core.patterns import lazy_pattern
 
 GLUED = "entries run together in one paragraph when rendered"
 IN_CODE = "the list is inside code"
 
-_LINE = re.compile(rb"[^\r\n]+(?:\r\n?|\n|\Z)")
-_HARD_BREAK = re.compile(rb"(?:[ ]{2,}|\\|<br\s*/?>[ \t]*)(?:\r\n?|\n)?\Z", re.IGNORECASE)
-_ITEM = re.compile(rb"[ \t]*(?:([0-9]{1,9})[.)]|[-*+])(?:[ \t]+|(?=[\r\n])|\Z)")
-_TASK = re.compile(rb"\[[ xX]\][ \t]+")
-_CELL = re.compile(rb"[ \t]*\|?((?:\\\||[^|\r\n])*)\|?")
-_NUMBER = re.compile(rb"[ \t*]*([Ss]?)([0-9]{1,9})[ \t*.]*")
+_LINE = lazy_pattern(rb"[^\r\n]+(?:\r\n?|\n|\Z)")
+_HARD_BREAK = lazy_pattern(rb"(?:[ ]{2,}|\\|<br\s*/?>[ \t]*)(?:\r\n?|\n)?\Z", re.IGNORECASE)
+_ITEM = lazy_pattern(rb"[ \t]*(?:([0-9]{1,9})[.)]|[-*+])(?:[ \t]+|(?=[\r\n])|\Z)")
+_TASK = lazy_pattern(rb"\[[ xX]\][ \t]+")
+_CELL = lazy_pattern(rb"[ \t]*\|?((?:\\\||[^|\r\n])*)\|?")
+_NUMBER = lazy_pattern(rb"[ \t*]*([Ss]?)([0-9]{1,9})[ \t*.]*")
 
 
-@dataclass(slots=True)
-class EntryList:
+class EntryList(Struct):
     """The entries collected so far."""
 
     entries: list[ListEntry] = field(default_factory=list)
@@ -70,8 +71,7 @@ class EntryList:
         self.cut.append((entry.start, entry.end))
 
 
-@dataclass(frozen=True, slots=True)
-class _NumberedItem:
+class _NumberedItem(Struct, frozen=True):
     """A numbered list item: the index of its entry, its number as written, and as rendered."""
 
     at: int

@@ -6,14 +6,15 @@ Only this file calls the parser. Time is linear in the length of the text.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 import pyromark
+from msgspec import Struct, field
 from pyromark import Options
 
 from custody.cite.document import TextPlace
 from custody.cite.walk import CODE, TABLE, MarkdownBlock, MarkdownLink, walk_markdown_events
+from custody.core.patterns import lazy_pattern
 
 OPTIONS = (
     Options.ENABLE_TABLES
@@ -25,15 +26,15 @@ OPTIONS = (
 )
 
 # A text may also start with a thematic break, so the first line must look like a key.
-_FRONT = re.compile(
+_FRONT = lazy_pattern(
     rb"\A(?:\xef\xbb\xbf)?(?:"
     rb"---[ \t]*\r?\n[\w\"'][^\n:]*:(?:[ \t].*)?\r?\n(?:.*\r?\n)*?(?:---|\.\.\.)"
     rb"|\+\+\+[ \t]*\r?\n[\w\"'][^\n=]*=.*\r?\n(?:.*\r?\n)*?\+\+\+"
     rb")[ \t]*(?:\r?\n|\Z)"
 )
-_LINE_END = re.compile(rb"\r\n?|\n")
-_ADDRESS = re.compile(rb"https?://[^\s<\[\]\"|\xe3\xef]+(?:\[[^\]\s]{0,64}\][=&/?#.][^\s<\[\]\"|\xe3\xef]*)*")
-_DEFINITION = re.compile(
+_LINE_END = lazy_pattern(rb"\r\n?|\n")
+_ADDRESS = lazy_pattern(rb"https?://[^\s<\[\]\"|\xe3\xef]+(?:\[[^\]\s]{0,64}\][=&/?#.][^\s<\[\]\"|\xe3\xef]*)*")
+_DEFINITION = lazy_pattern(
     rb"^[ ]{0,3}\[([Ss]?[0-9]{1,9})\]:[ \t]+<?([^\s<>]+)>?[ \t]*[\"'(]?([^\r\n\"]*?)[\"')]?[ \t]*(?=\r|\n|\Z)",
     re.MULTILINE,
 )
@@ -49,8 +50,7 @@ class Definition(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """A text and its parse."""
 
     data: bytes
@@ -215,27 +215,27 @@ def _merge_markdown_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int
     return tuple(merged)
 
 
-_LOST = re.compile("[\udc80-\udcff]")
+_LOST = lazy_pattern("[\udc80-\udcff]")
 
 
 # Write sources into Markdown: titles without markup, URLs that cannot end early. ``escape_citation_markdown`` is for
 # plain text such as a title of the registry, ``clean_citation_markup`` for Markdown from a report.
 
 
-_ACTIVE = re.compile(r"[\\`*_\[\]<>&~$|^]")
-_CODE_OR_ESCAPE = re.compile(
+_ACTIVE = lazy_pattern(r"[\\`*_\[\]<>&~$|^]")
+_CODE_OR_ESCAPE = lazy_pattern(
     r"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?:(?!(?<!`)(?P=ticks)(?!`)).)*?(?<!`)(?P=ticks)(?!`))"
     r"|(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<marker>\[(?:\^[^\]\s]{1,80}|\s?S?[0-9][S0-9,;\s–-]{0,40})\])"
     r"|(?P<open><)",
     re.IGNORECASE,
 )
-_BLOCK_START = re.compile(
+_BLOCK_START = lazy_pattern(
     r"(?P<number>[0-9]{1,9})[.)](?=\s|$)|#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|=+$|~~~|```(?![^`]*`)|\[[ xX]\](?=\s|$)"
 )
-_UNSAFE = re.compile('[\x00-\x20"<>\\\\^`{|}\x7f]')
-_EMPHASIS = re.compile(r"[*\[\]]")
-_LINKED = re.compile(r"(?:https?|ftp)://[^\s<>]+", re.IGNORECASE)
+_UNSAFE = lazy_pattern('[\x00-\x20"<>\\\\^`{|}\x7f]')
+_EMPHASIS = lazy_pattern(r"[*\[\]]")
+_LINKED = lazy_pattern(r"(?:https?|ftp)://[^\s<>]+", re.IGNORECASE)
 
 
 def escape_citation_markdown(text: str) -> str:

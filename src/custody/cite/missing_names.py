@@ -5,14 +5,16 @@ Pure: the content of the repository is passed in. In doubt, a name counts as pre
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from msgspec import Struct
+
 from custody.cite.codes import CitationCode
 from custody.cite.subject import AuditSubject, CheckFinding, shorten_citation_text
 from custody.cite.walk import CODE, HEADING, HTML, NOTE, PARAGRAPH, ROW
+from custody.core.patterns import lazy_pattern
 
 # Find mentions of files, names in files, issues and packages. Only unambiguous forms count: a path must be in backticks
 # or the target of a link. Examples, plans, removed and generated files are skipped, by the words around them.
@@ -21,17 +23,17 @@ from custody.cite.walk import CODE, HEADING, HTML, NOTE, PARAGRAPH, ROW
 AROUND_BYTES = 240
 """Characters before and after a mention that decide whether it is meant literally."""
 
-_SPAN = re.compile(rb"(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)")
-_ANNOUNCES = re.compile(rb"[`* )]*[:\xef\xbc\x9a][`* ]*(?:\r?\n|$)")
+_SPAN = lazy_pattern(rb"(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)")
+_ANNOUNCES = lazy_pattern(rb"[`* )]*[:\xef\xbc\x9a][`* ]*(?:\r?\n|$)")
 """A colon at the end of a line: what follows is content to be put there."""
-_SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?]\s|[。！？]|\n\s*\n|\n\s*[-*+|#]")
-_PATH = re.compile(r"(?:\./|(?:\.\./)+)?[\w.+-]+(?:/[\w.+-]+)*")
-_PLACE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
-_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}(?:\(\))?", re.ASCII)
-_NODE = re.compile(r"([\w./+-]+\.\w+)((?:::[A-Za-z_]\w*)+)(?:\[[^\]]*\])?", re.ASCII)
-_NAME_IN_FILE = re.compile(r"`([A-Za-z_]\w*)\(\)` (?:in|from|of) `([\w./+-]+\.\w+)(?::\d+(?:-\d+)?)?`", re.ASCII)
-_ISSUE = re.compile(rb"(?<![\w/&#\[(`-])#([1-9]\d{0,6})\b(?![\w-])")
-_PACKAGE = re.compile(
+_SENTENCE_END = lazy_pattern(r"(?<!e\.g)(?<!i\.e)[.!?]\s|[。！？]|\n\s*\n|\n\s*[-*+|#]")
+_PATH = lazy_pattern(r"(?:\./|(?:\.\./)+)?[\w.+-]+(?:/[\w.+-]+)*")
+_PLACE = lazy_pattern(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
+_DOTTED = lazy_pattern(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){2,}(?:\(\))?", re.ASCII)
+_NODE = lazy_pattern(r"([\w./+-]+\.\w+)((?:::[A-Za-z_]\w*)+)(?:\[[^\]]*\])?", re.ASCII)
+_NAME_IN_FILE = lazy_pattern(r"`([A-Za-z_]\w*)\(\)` (?:in|from|of) `([\w./+-]+\.\w+)(?::\d+(?:-\d+)?)?`", re.ASCII)
+_ISSUE = lazy_pattern(rb"(?<![\w/&#\[(`-])#([1-9]\d{0,6})\b(?![\w-])")
+_PACKAGE = lazy_pattern(
     r"`([@\w][\w./@-]*)` is (?:an?|the|our|its) (?:[\w-]+ ){0,2}dependency\b"
     r"|\bdepends? on (?:the )?`([@\w][\w./@-]*)` (?:package|library|crate|gem)\b"
     r"|\b(?:runtime|direct|third-party|external|core|main|only) dependency(?: is|,|:)? `([@\w][\w./@-]*)`"
@@ -46,12 +48,12 @@ _NOT_NOW_BEGINNINGS = """
     upstream fork download clone install
 """.split()
 """Beginnings of words that mean: absent, elsewhere, not yet, no longer, or an example."""
-_NOT_NOW = re.compile(
+_NOT_NOW = lazy_pattern(
     rf"\b(?:{'|'.join(map(re.escape, _NOT_NOW_BEGINNINGS))})\w{{0,6}}\b"
     "|新增|创建|新建|删除|移除|例如|比如|如果|生成|计划|建议",
     re.IGNORECASE,
 )
-_MADE_UP = re.compile(
+_MADE_UP = lazy_pattern(
     r"(?:^|[/._-])(?:foo|bar|baz|qux|example|examples?_\w+|sample|your|my|path|to|xxx+|yyy+|name|file|filename|some|dir|folder"
     r"|module|new|old|tmp|temp|x|y|a|b|c|[NX]{2,}|\d+[NX]+)(?=[/._-]|$)",
     re.IGNORECASE,
@@ -175,16 +177,15 @@ MODULE_PARTS_MIN = 2
 """Minimum parts of a dotted name; a shorter one may be a variable."""
 ELSEWHERE_MIN = 4
 """Minimum missing files, if more than the present ones, for a report about another repository."""
-_OTHER_TIMES = re.compile(
+_OTHER_TIMES = lazy_pattern(
     r"(?:^|/)[^/]*(?:change|history|news|release|migrat|upgrad|timeline|plan|roadmap|proposal|todo|backlog)[^/]*$",
     re.IGNORECASE,
 )
-_OPEN_MODULE = re.compile(r"import \*|__getattr__|globals\(\)|setattr\(")
+_OPEN_MODULE = lazy_pattern(r"import \*|__getattr__|globals\(\)|setattr\(")
 _MADE = frozenset("node_modules dist build target out bin obj vendor coverage generated venv env logs log tmp".split())
 
 
-@dataclass(frozen=True)
-class RepositoryContent:
+class RepositoryContent(Struct, frozen=True, dict=True):
     """The content of a repository: its paths, texts, former paths, and manifests."""
 
     paths: Collection[str]
@@ -226,8 +227,7 @@ class RepositoryContent:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Tracker:
+class Tracker(Struct, frozen=True):
     """What records show about an issue tracker: numbers that do not exist, and when numbers were assigned."""
 
     absent: Collection[int] = ()

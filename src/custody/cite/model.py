@@ -6,11 +6,15 @@ All are frozen. An invalid value raises a ``SourceError`` that names the field.
 import math
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any, Literal, NewType, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, TypeAlias, TypeGuard
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
+from custody.core.structs import hash_struct
 
 SourceID: TypeAlias = str
 """``S1``, ``S2``, …: the permanent id of a source in its registry."""
@@ -26,7 +30,7 @@ SCORE_DEFAULT = 0.5
 VALIDATION_STATE = "validation_state"
 DEGRADED = "degraded"
 
-_ID = re.compile(r"S([1-9][0-9]{0,11})", re.ASCII)
+_ID = lazy_pattern(r"S([1-9][0-9]{0,11})", re.ASCII)
 
 
 class SourceError(InputError):
@@ -68,8 +72,7 @@ def source_number_from_id(source_id: SourceID) -> int:
     return int(match[1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResearchSource:
+class ResearchSource(Struct, frozen=True, kw_only=True):
     """A source for statements, with a title or a URL; the registry assigns its id and key."""
 
     source_id: SourceID | None = None
@@ -82,7 +85,7 @@ class ResearchSource:
     source_type: str | None = None
     credibility_score: float = SCORE_DEFAULT
     relevance_score: float = SCORE_DEFAULT
-    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("source_id", "canonical_key", "title", "url", "author", "publisher", "source_type"):
@@ -95,11 +98,13 @@ class ResearchSource:
             raise SourceError("date", f"is {self.date!r}, not a datetime", hint="parse text with 'moment_from'")
         check_source_score("credibility_score", self.credibility_score)
         check_source_score("relevance_score", self.relevance_score)
-        object.__setattr__(self, "metadata", _check_source_metadata(self.metadata))
+        force_setattr(self, "metadata", _check_source_metadata(self.metadata))
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("metadata",))
 
 
-@dataclass(frozen=True, slots=True)
-class SourceIdentity:
+class SourceIdentity(Struct, frozen=True):
     """The identity of a source in its registry; ``version`` counts the registrations that changed it."""
 
     source_id: SourceID
@@ -112,8 +117,7 @@ class SourceIdentity:
         return cls(source_id=source_id_from_number(source_id), canonical_key=canonical_key)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceUsage:
+class SourceUsage(Struct, frozen=True):
     """The artifacts that use a source, by kind."""
 
     source_id: SourceID
@@ -143,8 +147,12 @@ USAGE_FIELDS: Mapping[ArtifactType, str] = {
     "report_section": "report_sections",
 }
 
-ValidatedSource = NewType("ValidatedSource", ResearchSource)
-"""A registered source that is not degraded."""
+if TYPE_CHECKING:  # mypy 2.4 crashes on a NewType of a struct
+
+    class ValidatedSource(ResearchSource, frozen=True, kw_only=True):
+        """A registered source that is not degraded."""
+else:
+    ValidatedSource = NewType("ValidatedSource", ResearchSource)
 
 
 def is_validated(source: ResearchSource) -> TypeGuard[ValidatedSource]:

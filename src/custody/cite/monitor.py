@@ -5,7 +5,9 @@ the last step, then starts a new measurement, so that no cause triggers a step t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.rules import check_rule_range
@@ -26,8 +28,7 @@ PREFETCH_STEP = 4
 FULL_TOKENS_MIN, FULL_TOKENS_MAX = 500, 64_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextSettings:
+class ContextSettings(Struct, frozen=True, kw_only=True):
     """The adapted settings: the cache size, the number of prefetched sources, the maximum length of a full text."""
 
     cache_sources: int = 256
@@ -40,8 +41,7 @@ class ContextSettings:
         check_rule_range("full_tokens_max", self.full_tokens_max, least=FULL_TOKENS_MIN, most=FULL_TOKENS_MAX)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextMetrics:
+class ContextMetrics(Struct, frozen=True, kw_only=True):
     """The metrics since the last step; None where there is nothing to measure."""
 
     look_ups: int
@@ -65,8 +65,7 @@ class ContextMetrics:
     """Share of the prefetched sources that were used."""
 
 
-@dataclass(frozen=True, slots=True)
-class TuningStep:
+class TuningStep(Struct, frozen=True):
     """A changed setting, and why."""
 
     name: str
@@ -75,8 +74,7 @@ class TuningStep:
     after: int
 
 
-@dataclass(slots=True)
-class _ContextStats:
+class _ContextStats(Struct):
     """The events since the last step."""
 
     took_ns: list[int] = field(default_factory=list)
@@ -166,8 +164,7 @@ class ContextPerformanceMonitor:
         return tuple(taken.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepRule:
+class StepRule(Struct, frozen=True, kw_only=True):
     """A row of the table: if it holds, one setting changes within its bounds."""
 
     name: str

@@ -13,9 +13,10 @@ fifth project):
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Literal, Protocol
+
+from msgspec import Struct
 
 from custody.cite.keys import RUN_WORDS, WINDOW_RUNS, split_source_words
 from custody.cite.model import SourceID
@@ -36,8 +37,7 @@ ALIKE_MAX = 32
 """Maximum candidates from the forest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(Struct, frozen=True):
     """Two texts that are nearly copies, and their similarity, from 0 to 1."""
 
     one: SourceID

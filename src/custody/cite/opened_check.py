@@ -5,7 +5,9 @@ Pure: the records are passed in. Only lines that records assign to an agent are 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
+
+from msgspec import Struct
 
 from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
@@ -15,13 +17,14 @@ from custody.cite.subject import AuditSubject, CheckFinding, name_source_entry, 
 from custody.cite.urls import compute_loose_source_key, parse_source_url, unwrap_source_url
 from custody.cite.walk import QUOTE
 from custody.cite.works import parse_cited_work
+from custody.core.patterns import lazy_pattern
 from custody.core.views import OPENED, Reading
 
 # The recorded readings of a report's sources.
 
 
 _PRIVATE = ("localhost", ".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test")
-_NUMBERS = re.compile(r"[\d.]+|\[.*\]")
+_NUMBERS = lazy_pattern(r"[\d.]+|\[.*\]")
 _MOVED = range(300, 400)
 
 
@@ -38,9 +41,8 @@ def is_public_source_page(locator: str) -> bool:
     return "." in parts.host and not parts.host.endswith(_PRIVATE) and not _NUMBERS.fullmatch(parts.host)
 
 
-@dataclass(frozen=True, slots=True)
-class PageReading:
-    """A recorded reading of a page; an attempt that did not clearly fail may have returned anything."""
+class PageReading(Struct, frozen=True):
+    """A recorded reading of a page, or a recorded attempt to read it."""
 
     locator: str
     reading: Reading
@@ -60,22 +62,23 @@ class PageReading:
         return self.reading is Reading.ATTEMPTED and (not self.failed or self.code in _MOVED)
 
 
-@dataclass(frozen=True)
-class Readings:
+class Readings(Struct, frozen=True, dict=True):
     """All recorded readings, by URL. Similar URLs count as the same, so that doubt causes no finding."""
 
     openings: Sequence[PageReading]
-    _by_key: Mapping[str, list[PageReading]] = field(init=False)
-    _untold: Sequence[str] = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _by_key(self) -> Mapping[str, list[PageReading]]:
         by_key: dict[str, list[PageReading]] = {}
         for opening in self.openings:
             for key in _source_page_keys(opening.locator):
                 by_key.setdefault(key, []).append(opening)
+        return by_key
+
+    @cached_property
+    def _untold(self) -> Sequence[str]:
         untold = {compute_loose_source_key(reading.locator) for reading in self.openings if reading.is_outcome_unknown}
-        object.__setattr__(self, "_by_key", by_key)
-        object.__setattr__(self, "_untold", sorted(key for key in untold if key is not None))
+        return sorted(key for key in untold if key is not None)
 
     def list_page_readings(self, url: str) -> list[PageReading]:
         """Return the readings of a page, oldest first."""
@@ -111,11 +114,10 @@ QUOTED_WORDS_MIN = 5
 """Minimum words of a quotation; fewer are a name, a term or irony."""
 QUOTED_CHARACTERS_MIN = 10
 """The same for Chinese and Japanese, in characters."""
-_QUOTATION = re.compile('“([^“”]+)”|"([^"]+)"|«([^«»]+)»|「([^「」]+)」|『([^『』]+)』')
+_QUOTATION = lazy_pattern('“([^“”]+)”|"([^"]+)"|«([^«»]+)»|「([^「」]+)」|『([^『』]+)』')
 
 
-@dataclass(frozen=True, slots=True)
-class WritingTimes:
+class WritingTimes(Struct, frozen=True):
     """The lines to check, with the time each was written; None if unknown."""
 
     lines: Mapping[int, int | None]

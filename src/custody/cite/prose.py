@@ -1,6 +1,5 @@
 """The sentences of a report's prose, without headings, tables, quotes, code and the source list."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -12,6 +11,7 @@ from custody.cite.document import ListEntry
 from custody.cite.markdown import decode_markdown
 from custody.cite.subject import AuditSubject
 from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, MarkdownBlock
+from custody.core.patterns import lazy_pattern
 
 # Decide which sentences have evidence; only this file does that.
 # A sentence has evidence if it contains a number (digits or words), a name, a comparison or change, or a
@@ -20,7 +20,7 @@ from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, Ma
 # has too little content: neither has evidence.
 
 
-_DIGIT_OR_QUOTE = re.compile('[0-9０-９“「『《"‘]')
+_DIGIT_OR_QUOTE = lazy_pattern('[0-9０-９“「『《"‘]')
 _WORDS = frozenset(
     """dozen dozens hundred hundreds thousand thousands million millions billion billions trillion trillions percent
     half third quarter twice thrice january february march april june july august september october november december
@@ -31,10 +31,10 @@ _WORDS = frozenset(
     outperform outperforms outperformed surpass surpasses surpassed drop drops dropped reduce reduces reduced reducing
     reduction""".split()
 )
-_NAME = re.compile(
+_NAME = lazy_pattern(
     r"(?<=[\w,;:)”’'\"] )[A-Z][\w'’-]*[a-z]|\b[A-Z]{2,}|[a-z][A-Z]|^\W*[A-Z]\w+ [A-Z]\w|(?<=[\u4e00-\u9fff])[A-Za-z]{2}"
 )
-_CHINESE = re.compile(
+_CHINESE = lazy_pattern(
     "百分之|[二三四五六七八九十百千万亿两][个名家项年月倍成万亿种次位人元]|一半|数[十百千万亿]"
     "|公司|集团|大学|学院|研究[院所]|研究中心|委员会|协会|学会|银行|法院|政府|国务院|部委|统计局|联盟|基金会|实验室"
     "|比|超过|[高低大小多少]于|优于|不及|增[长加]|下降|提[高升]|降低|上升|减少|扩大|缩小|最[大小高低多少快慢好早]|更[大小高低多少快慢好]|倍|领先|居首|首次|排名"
@@ -43,7 +43,7 @@ SENTENCE_WORDS_MIN = 4
 """Minimum words of a sentence with evidence, unless it is cited."""
 SENTENCE_CHARACTERS_MIN = 8
 """The same for Chinese and Japanese, in characters."""
-HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+HAN = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff]")
 """One Chinese or Japanese character."""
 
 
@@ -71,13 +71,13 @@ def _is_sentence_long_enough(text: str) -> bool:
 
 
 _NO_PROSE = QUOTE | TABLE | ROW | NOTE | CODE | HTML
-_KANA = re.compile("[\u3040-\u30ff]")
+_KANA = lazy_pattern("[\u3040-\u30ff]")
 _BOLD = (b"**", b"__")
-_BOLD_LINE = re.compile(rb"(?:\*\*|__)[^*\n]{1,200}(?:\*\*|__)\s*[:\xef\xbc\x9a]*\s*")
+_BOLD_LINE = lazy_pattern(rb"(?:\*\*|__)[^*\n]{1,200}(?:\*\*|__)\s*[:\xef\xbc\x9a]*\s*")
 _WHITESPACE = bytes.maketrans(b"*\n\r\t\x00", b"     ")
 _WORD = b"\x1f"
 """White space that the splitter treats as a word, so that the period in ``Inc [1].`` ends a sentence."""
-_LABEL = re.compile(rb"\s*S?\d{1,3}\s*")
+_LABEL = lazy_pattern(rb"\s*S?\d{1,3}\s*")
 """The text of a link that is only a source number, which states as little as a marker."""
 HAN_SHARE_MIN = 0.2
 """Minimum share of Chinese characters in a Chinese paragraph."""

@@ -6,8 +6,10 @@ visible reason, nothing else.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from hashlib import sha256
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.cite.catalog import (
     AddressSplit,
@@ -269,8 +271,7 @@ NEAR_MIN = 0.5
 """Minimum similarity of passages for a suggestion."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergeSuggestion:
+class MergeSuggestion(Struct, frozen=True):
     """A source that is possibly the same, and why; only a person merges it."""
 
     source_id: SourceID

@@ -2,8 +2,10 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from custody.cite.model import (
     ArtifactType,
@@ -16,12 +18,12 @@ from custody.cite.model import (
     source_id_from_number,
     source_number_from_id,
 )
+from custody.core.structs import hash_struct
 
 FINDING_ID_DIGITS = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HierarchicalFinding:
+class HierarchicalFinding(Struct, frozen=True, kw_only=True):
     """A finding and its sources; its first source is the first of ``source_ids``.
 
     Without an id it gets one from its content, the same in every run.
@@ -36,20 +38,19 @@ class HierarchicalFinding:
     def __post_init__(self) -> None:
         first = None if self.source is None else self.source.source_id
         named = _check_source_ids("source_ids", self.source_ids)
-        object.__setattr__(self, "source_ids", named if first is None or first in named else (first, *named))
-        object.__setattr__(
+        force_setattr(self, "source_ids", named if first is None or first in named else (first, *named))
+        force_setattr(
             self, "supporting_source_ids", _check_source_ids("supporting_source_ids", self.supporting_source_ids)
         )
         if not self.finding_id:
-            object.__setattr__(self, "finding_id", self._made_id())
+            force_setattr(self, "finding_id", self._made_id())
 
     def _made_id(self) -> str:
         content = "\0".join((self.finding, *self.source_ids, "", *self.supporting_source_ids))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:FINDING_ID_DIGITS]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingCluster:
+class FindingCluster(Struct, frozen=True, kw_only=True):
     """Findings on the same topic, with their sources."""
 
     cluster_id: str
@@ -58,8 +59,7 @@ class FindingCluster:
     supporting_source_ids: tuple[SourceID, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contradiction:
+class Contradiction(Struct, frozen=True, kw_only=True):
     """Findings that contradict each other, with their sources."""
 
     contradiction_id: str
@@ -68,18 +68,19 @@ class Contradiction:
     supporting_source_ids: tuple[SourceID, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResearchMetadata:
+class ResearchMetadata(Struct, frozen=True, kw_only=True):
     """Facts about the research; ``sources_consulted`` counts every source once."""
 
     sources_consulted: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SynthesisMetadata:
+class SynthesisMetadata(Struct, frozen=True, kw_only=True):
     """The quality metrics of a report, by name."""
 
-    quality_metrics: Mapping[str, float] = field(default_factory=dict, hash=False)
+    quality_metrics: Mapping[str, float] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("quality_metrics",))
 
 
 def quality_metrics(*, citation_coverage: float, orphaned_sources: int, audit_failures: int) -> dict[str, float]:
@@ -91,12 +92,11 @@ def quality_metrics(*, citation_coverage: float, orphaned_sources: int, audit_fa
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResearchResults:
+class ResearchResults(Struct, frozen=True, kw_only=True):
     """The results of research; only ``source_usage`` changes, through ``record_usage``."""
 
     sources: tuple[ResearchSource, ...] = ()
-    source_usage: dict[SourceID, SourceUsage] = field(default_factory=dict, hash=False)
+    source_usage: dict[SourceID, SourceUsage] = field(default_factory=dict)
     findings: tuple[HierarchicalFinding, ...] = ()
     clusters: tuple[FindingCluster, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
@@ -137,6 +137,9 @@ class ResearchResults:
             for source_id in (*contradiction.source_ids, *contradiction.supporting_source_ids):
                 self.record_usage(source_id, contradiction_id=contradiction.contradiction_id)
 
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("source_usage",))
+
 
 def with_sources(results: ResearchResults, sources: Iterable[ResearchSource]) -> ResearchResults:
     """Return the results with these sources, each once, in the order of their ids, and the count of consulted ones."""
@@ -145,8 +148,7 @@ def with_sources(results: ResearchResults, sources: Iterable[ResearchSource]) ->
     return replace(results, sources=ordered, metadata=ResearchMetadata(sources_consulted=len(ordered)))
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSources:
+class LoadedSources(Struct, frozen=True):
     """Sources that got missing ids, and the warnings about that."""
 
     sources: tuple[ResearchSource, ...]
@@ -198,7 +200,7 @@ def source_to_fields(source: ResearchSource) -> dict[str, Any]:
     return {**fields, "date": date, "metadata": dict(source.metadata)}
 
 
-_FIELDS = frozenset(ResearchSource.__dataclass_fields__)
+_FIELDS = frozenset(ResearchSource.__struct_fields__)
 
 
 def _check_source_ids(name: str, ids: Iterable[str]) -> tuple[SourceID, ...]:

@@ -3,7 +3,7 @@
 The addresses that may be contacted are not among them, because a repository's own file could loosen them.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from custody.core.rules import check_rule_range, check_rule_ranges
 
@@ -12,8 +12,7 @@ LINK_PARALLEL_MOST = 100
 LINK_GONE_AFTER_MOST = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CiteRules:
+class CiteRules(Struct, frozen=True, kw_only=True):
     """Rules of audits, link checks, contexts and report writing."""
 
     coverage_min: float = 0.5

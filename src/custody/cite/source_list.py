@@ -16,6 +16,7 @@ from custody.cite.list_entries import EntryList, parse_source_entries, parse_tra
 from custody.cite.markdown import Definition, Layout, render_source_link
 from custody.cite.urls import compute_source_url_key
 from custody.cite.walk import HEADING, NOTE, PARAGRAPH, RULE, MarkdownBlock
+from custody.core.patterns import lazy_pattern
 
 # Recognize headings of source lists; only this file has their names.
 
@@ -33,15 +34,15 @@ _BESIDE = frozenset(
     official the used consulted with and of list table section url urls index summary inline notes links web online
     information appendix report our annotated footnote citation for this to""".split()
 )
-_CHINESE = re.compile(
+_CHINESE = lazy_pattern(
     "(?:主要|部分|关键|核心|重要|本文|本报告|报告|相关|数据|信息|资料|文献|参考|引用|引文|引证|注释|附注|脚注|尾注|来源|出处|出典"
     "|链接|列表|书目|清单|目录|说明|网址|网站|官方|外部|完整|全部|主な|一覧|および|参照|文献|附录|与|和|及|的|汇总|索引|序号|編號|參考|資料|來源|資訊)+"
 )
-_CHINESE_NOUN = re.compile("参考|參考|来源|來源|引用|引文|文献|文獻|脚注|注释|附注|尾注|出处|出典|书目|参照")
-_HAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
-_WORDS = re.compile(r"[^\W\d_]+")
-_ROMAN = re.compile(r"[ivxl]{1,6}|[a-z]", re.IGNORECASE)
-_LEADING = re.compile(r"^[\s#*_]*第?[一二三四五六七八九十百]+[\s、.．:：章节部]+")
+_CHINESE_NOUN = lazy_pattern("参考|參考|来源|來源|引用|引文|文献|文獻|脚注|注释|附注|尾注|出处|出典|书目|参照")
+_HAN = lazy_pattern("[\u3040-\u30ff\u4e00-\u9fff]")
+_WORDS = lazy_pattern(r"[^\W\d_]+")
+_ROMAN = lazy_pattern(r"[ivxl]{1,6}|[a-z]", re.IGNORECASE)
+_LEADING = lazy_pattern(r"^[\s#*_]*第?[一二三四五六七八九十百]+[\s、.．:：章节部]+")
 
 
 def is_source_list_heading(heading: str) -> bool:
@@ -69,10 +70,10 @@ INVISIBLE = "link definitions render as nothing, so the list is empty"
 NAME_BYTES_MAX = 120
 """Maximum length of a line that names a list."""
 
-_NOTE_LABEL = re.compile(rb"\[\^[^\]]*\]:[ \t]*")
-_NUMBER_NAME = re.compile(r"([Ss]?)0*([0-9]{1,9})")
-_PSEUDO = re.compile(r"\s*(?P<mark>\*\*|__|)(?P<name>[^*\n\[\]#|<>]{2,80}?)\s*[:：]?\s*(?P=mark)\s*[:：]?\s*")
-_FIRST_LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n|\Z)")
+_NOTE_LABEL = lazy_pattern(rb"\[\^[^\]]*\]:[ \t]*")
+_NUMBER_NAME = lazy_pattern(r"([Ss]?)0*([0-9]{1,9})")
+_PSEUDO = lazy_pattern(r"\s*(?P<mark>\*\*|__|)(?P<name>[^*\n\[\]#|<>]{2,80}?)\s*[:：]?\s*(?P=mark)\s*[:：]?\s*")
+_FIRST_LINE = lazy_pattern(rb"[^\r\n]*(?:\r\n?|\n|\Z)")
 
 
 def find_source_listing(layout: Layout) -> SourceListing:

@@ -5,7 +5,8 @@ added at the end, and the earlier text stays the beginning.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.cite.catalog import Catalog, CatalogEntry, ExcerptEvent, SourceReading
 from custody.cite.model import ResearchSource, SourceID
@@ -16,8 +17,7 @@ APART = "\n\n[…]\n\n"
 """Separates two passages; the text between them in the source is unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextCandidate:
+class ContextCandidate(Struct, frozen=True, kw_only=True):
     """A candidate for a context: a source, its stored text or None, and the data for its rank.
 
     ``accesses`` are the times when it was registered, read or excerpted, each once; ``uses`` counts its

@@ -1,8 +1,9 @@
 """A report for an audit: parsed once, with its list, its markers and its links to other pages."""
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from custody.cite.codes import CitationCode, Finding
 from custody.cite.document import Label, LabelIndex, ListEntry, Marker, SourceListing
@@ -15,8 +16,7 @@ from custody.cite.urls import UrlParts, parse_source_url
 MESSAGE_CHARACTERS_MAX = 80
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
+class CheckFinding(Struct, frozen=True):
     """A finding of a check: its code, its byte offset, and a message."""
 
     code: CitationCode
@@ -24,8 +24,7 @@ class CheckFinding:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """A source named by a marker; ``entry`` is None if it is not listed."""
 
     marker: Marker
@@ -33,8 +32,7 @@ class Use:
     entry: ListEntry | None
 
 
-@dataclass(frozen=True)
-class AuditSubject:
+class AuditSubject(Struct, frozen=True, dict=True):
     """A parsed report."""
 
     layout: Layout

@@ -7,16 +7,17 @@ the same topic, not whether it agrees.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
 from custody.cite.prose import pair_sentences_with_sources
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject, CheckFinding, name_source_entry, shorten_citation_text
+from custody.core.patterns import lazy_pattern
 
 WINDOW_TERMS = 200
 """Window of terms; terms further apart are not about one topic."""
@@ -25,7 +26,7 @@ STEM_CHARACTERS = 6
 WORDS_FIT = (-3.92, 16.0)
 CHARACTERS_FIT = (-4.47, 33.1)
 """Intercept and slope of the logistic function; Chinese statements have more terms, so a smaller share is enough."""
-_TERM = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[a-zà-öø-ÿ]{3,}|[\u3040-\u30ff\u3400-\u9fff]+")
+_TERM = lazy_pattern(r"[0-9]+(?:[.,][0-9]+)*|[a-zà-öø-ÿ]{3,}|[\u3040-\u30ff\u3400-\u9fff]+")
 _COMMON = frozenset(
     """the and for are was were that this with from have has had not but its their they which who whom will would can
     could may might should been being than then also more most other some such into over under about after before
@@ -34,8 +35,7 @@ _COMMON = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
+class Support(Struct, frozen=True):
     """The share of a statement's terms in a text, and the chance that both are about the same topic."""
 
     score: float

@@ -12,6 +12,8 @@ from urllib.parse import unquote
 
 import can_ada
 
+from custody.core.patterns import lazy_pattern
+
 # Tracking parameters, which never select a page. Parameters that select pages on some sites, such as ``ref``,
 # ``source``, ``id``, ``v`` and ``page``, are not listed and stay.
 
@@ -89,7 +91,7 @@ WRAPPED_MAX = 4
 
 _WEB = frozenset(("http:", "https:"))
 _OTHERS = frozenset(("ftp:", "file:"))
-_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_ESCAPE = lazy_pattern("%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ROUTES = ("#!", "#/")
 _DIRECTIVE = ":~:"
@@ -208,8 +210,8 @@ def _unwrap_source_url_once(url: str) -> str | None:
     return inner if target is not None and target.is_web and "." in target.host else None
 
 
-_ARCHIVED = re.compile(r"/[^*]*?/?(https?:/{1,2}.+)", re.IGNORECASE)
-_ARCHIVED_BARE = re.compile(r"/web/\d{4,14}\w{0,3}/([^/*]+\..+)")
+_ARCHIVED = lazy_pattern(r"/[^*]*?/?(https?:/{1,2}.+)", re.IGNORECASE)
+_ARCHIVED_BARE = lazy_pattern(r"/web/\d{4,14}\w{0,3}/([^/*]+\..+)")
 _ARCHIVE_HOSTS = frozenset(
     "web.archive.org archive.ph archive.is archive.today archive.fo archive.li archive.md archive.vn"
     " webarchive.nationalarchives.gov.uk wayback.archive-it.org".split()
@@ -257,7 +259,7 @@ def _unwrap_site_amp_url(parts: UrlParts, whole: str) -> str | None:
 
 
 _AMP_FLAGS = frozenset(("amp", "amp=", "amp=1", "amp=true", "outputtype=amp"))
-_ARTICLE = re.compile(r"(?:[^-]+-){3}|\d{5}")
+_ARTICLE = lazy_pattern(r"(?:[^-]+-){3}|\d{5}")
 
 
 def _unwrap_redirect_url(parts: UrlParts, whole: str) -> str | None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from enum import IntFlag
 from typing import Any, NamedTuple
 
-_VERBATIM = re.compile(rb"<(/?)(code|pre|script|style|kbd|samp|math|svg|a)\b", re.IGNORECASE)
-_MARKS = re.compile(rb"(?:\[\^?[Ss]?[0-9]{1,9}\])+")
+from custody.core.patterns import lazy_pattern
+
+_VERBATIM = lazy_pattern(rb"<(/?)(code|pre|script|style|kbd|samp|math|svg|a)\b", re.IGNORECASE)
+_MARKS = lazy_pattern(rb"(?:\[\^?[Ss]?[0-9]{1,9}\])+")
 _DIGITS = b"0123456789"
 
 

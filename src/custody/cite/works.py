@@ -9,6 +9,7 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from custody.cite.urls import UrlParts, parse_source_url, unwrap_source_url, url_key_from_parts
+from custody.core.patterns import lazy_pattern
 
 # Recognize and normalize identifiers.
 
@@ -16,13 +17,13 @@ from custody.cite.urls import UrlParts, parse_source_url, unwrap_source_url, url
 WorkId = tuple[str, str]
 """Kind and id: ``("doi", "10.1000/182")``."""
 
-_DOI = re.compile(r"10\.\d{4,9}(?:\.\d+)*/\S+")
-_ARXIV_NEW = re.compile(r"(\d{4}\.\d{4,5})(?:v(\d+))?")
-_ARXIV_OLD = re.compile(r"([a-z][a-z-]*)(?:\.[a-z]{2})?/(\d{7})(?:v(\d+))?", re.IGNORECASE)
-_VIDEO = re.compile(r"[\w-]{11}", re.ASCII)
-_DIGITS = re.compile(r"[1-9]\d{0,11}", re.ASCII)
-_CVE = re.compile(r"CVE-(?:19|20)\d\d-\d{4,19}", re.IGNORECASE | re.ASCII)
-_VERSION = re.compile(r"v?\d[\w.+!-]*", re.ASCII)
+_DOI = lazy_pattern(r"10\.\d{4,9}(?:\.\d+)*/\S+")
+_ARXIV_NEW = lazy_pattern(r"(\d{4}\.\d{4,5})(?:v(\d+))?")
+_ARXIV_OLD = lazy_pattern(r"([a-z][a-z-]*)(?:\.[a-z]{2})?/(\d{7})(?:v(\d+))?", re.IGNORECASE)
+_VIDEO = lazy_pattern(r"[\w-]{11}", re.ASCII)
+_DIGITS = lazy_pattern(r"[1-9]\d{0,11}", re.ASCII)
+_CVE = lazy_pattern(r"CVE-(?:19|20)\d\d-\d{4,19}", re.IGNORECASE | re.ASCII)
+_VERSION = lazy_pattern(r"v?\d[\w.+!-]*", re.ASCII)
 
 
 def parse_work_identifier(text: str) -> WorkId | None:
@@ -104,7 +105,7 @@ def cited_package_to_work(system: str, name: str, version: str | None) -> WorkId
 
 
 _TEXTS: tuple[tuple[re.Pattern[str], Callable[[str], WorkId | None]], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), read)
+    (lazy_pattern(pattern, re.IGNORECASE), read)
     for pattern, read in (
         (r"(?:doi:\s*|info:doi/|urn:doi:)?(10\.\d{4,9}(?:\.\d+)*/\S+)", parse_doi),
         (r"arxiv:\s*(\S+)", parse_arxiv_id),
@@ -220,7 +221,7 @@ _DOI_PATHS = (
 _NCBI = r"(?:ncbi\.nlm\.nih\.gov|pmc\.ncbi\.nlm\.nih\.gov|pubmed\.ncbi\.nlm\.nih\.gov)"
 
 SITES: tuple[tuple[re.Pattern[str], re.Pattern[str], Callable[[re.Match[str], UrlParts], WorkId | None]], ...] = tuple(
-    (re.compile(hosts), re.compile(pattern, flags), read)
+    (lazy_pattern(hosts), lazy_pattern(pattern, flags), read)
     for hosts, pattern, read, flags in (
         (r"(?:dx\.)?doi\.org", r"/(10\..+?)/?", _make_work_reader(parse_doi), 0),
         (

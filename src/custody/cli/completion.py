@@ -13,7 +13,6 @@ from click.shell_completion import CompletionItem
 from custody.core.errors import CustodyError
 from custody.core.views import DecisionKind
 from custody.terminal.frame import CommandGroup, open_command_workspace
-from custody.workspace.revisions import list_revision_names
 
 ITEMS_MAX = 200
 Complete = Callable[[click.Context, str], Iterable[CompletionItem]]
@@ -26,6 +25,8 @@ def complete_files(_ctx: click.Context, incomplete: str) -> Iterable[CompletionI
 
 def complete_revisions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
     """Yield HEAD, branches and tags; after ``BASE..`` those for its end."""
+    from custody.workspace.revisions import list_revision_names
+
     base, dots, typed = incomplete.rpartition("..")
     for name in chain(["HEAD"], list_revision_names(open_command_workspace(ctx))):
         if name.startswith(typed):

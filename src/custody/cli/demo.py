@@ -1,18 +1,22 @@
 """``custody demo``."""
 
+from __future__ import annotations
+
 import sys
 from codecs import lookup
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from custody.cli.main import main
 from custody.core.plural import count_noun
-from custody.demo.narrator import STORY, DemoReport, OutputKind, Show, play_demo_story
-from custody.demo.sandbox import InProcessCommand, remove_demo_sandbox
+from custody.demo.narrator import OutputKind
 from custody.terminal.frame import json_option, print_command_report, print_terminal_notice
+
+if TYPE_CHECKING:
+    from custody.demo.narrator import DemoReport, Show
+
 
 _STYLES: MappingProxyType[OutputKind, dict[str, Any]] = MappingProxyType(
     {
@@ -51,6 +55,10 @@ def demo_command(*, keep: bool, plain: bool, with_pages: bool | None, as_json: b
       custody demo --serve
       custody demo --json | jq '.steps[].commands[].line'
     """
+    from custody.cli.main import main
+    from custody.demo.narrator import STORY, play_demo_story
+    from custody.demo.sandbox import InProcessCommand, remove_demo_sandbox
+
     show = _discard_demo_line if as_json else _make_demo_printer(None if not plain else False)
     offered = with_pages if with_pages is not None else not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     report = play_demo_story(InProcessCommand(main, _find_output_encoding()), show, STORY, keep=keep or offered)

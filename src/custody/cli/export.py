@@ -1,21 +1,23 @@
 """``custody export``."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from custody.attribution.app.export import export_agent_trace
 from custody.core.errors import InputError
 from custody.core.plural import count_noun, noun_for_count
-from custody.core.wire.report import ExportReport
-from custody.graph.otlp.export import SpanExportRequest, export_otlp, export_otlp_to_file
-from custody.intake.wire import ExportGitAiReport
-from custody.share.export import export_chains, export_chains_to_file
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
-from custody.workspace.machine import open_atomic_file
-from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.core.wire.report import ExportReport
+    from custody.graph.otlp.export import SpanExportRequest
+    from custody.intake.wire import ExportGitAiReport
+    from custody.workspace.workspace import Workspace
+
 
 OTLP, GIT_AI = "otlp", "git-ai"
 NAMED_MAX, SHORT = 5, 12
@@ -77,6 +79,8 @@ def export_command(
       custody export git-ai -o notes
       custody export | zstd > evidence.jsonl.zst
     """
+    from custody.attribution.app.export import export_agent_trace
+
     workspace = open_command_workspace(ctx)
     what = spans.pop("what")
     if verdict is not None:
@@ -105,6 +109,8 @@ def export_command(
 
 
 def _run_chain_export(workspace: Workspace, output: str | None, *, as_json: bool) -> int:
+    from custody.share.export import export_chains, export_chains_to_file
+
     if output is None or output == "-":
         if as_json:
             raise InputError("--json prints a report, so the export needs a file", hint="add --output FILE")
@@ -118,6 +124,7 @@ def _run_bundle_export(workspace: Workspace, file: BinaryIO, output: str | None,
     # Imported late: they load the whole gate.
     from custody.gate.wire.report import VERDICT_BYTES_MAX, decode_verdict
     from custody.share.bundle import write_verdict_bundle
+    from custody.workspace.machine import open_atomic_file
 
     verdict = decode_verdict(file.read(VERDICT_BYTES_MAX + 1)).report
     if output is None or output == "-":
@@ -172,6 +179,8 @@ def _format_skipped_note_commits(report: ExportGitAiReport) -> str:
 def _make_span_export_request(
     *, session: str | None, execution: str | None, everything: bool, protobuf: bool
 ) -> SpanExportRequest:
+    from custody.graph.otlp.export import SpanExportRequest
+
     if (session is not None) + (execution is not None) + everything > 1:
         raise InputError("--session, --execution and --all are mutually exclusive", hint="pass one of them")
     return SpanExportRequest(session, execution, protobuf)
@@ -180,6 +189,8 @@ def _make_span_export_request(
 def _run_otlp_export(
     workspace: Workspace, output: str | None, agent_trace: str | None, request: SpanExportRequest, *, as_json: bool
 ) -> int:
+    from custody.graph.otlp.export import export_otlp, export_otlp_to_file
+
     if agent_trace is not None:
         raise InputError("--agent-trace and otlp are mutually exclusive", hint="pass one of them")
     if output is None or output == "-":

@@ -1,15 +1,20 @@
 """``custody graph run``."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from custody.core.plural import count_noun
-from custody.core.wire.canonical import dump_canonical_json
-from custody.sdk.script_run import GraphCall, GraphRunReport
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report, warn
+
+if TYPE_CHECKING:
+    from custody.sdk.script_run import GraphCall, GraphRunReport
+
 
 MEGABYTE = 1024 * 1024
 DEPTH_MAX = 64
@@ -34,7 +39,7 @@ DEPTH_MAX = 64
 )
 @json_option
 @click.pass_context
-def run(
+def run_traced_script_command(
     ctx: click.Context,
     script: Path,
     *,
@@ -67,6 +72,8 @@ def run(
 
 
 def _render_graph_run(report: GraphRunReport) -> Iterator[str]:
+    from custody.core.wire.canonical import dump_canonical_json
+
     yield from filter(None, (report.stdout.rstrip("\n"), report.stderr.rstrip("\n")))
     if report.dropped_bytes:
         yield f"({report.dropped_bytes:,} more bytes of output)"

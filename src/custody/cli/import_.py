@@ -1,47 +1,18 @@
 """``custody import``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
-from custody.attribution.app.context import replay_captured_edits
-from custody.capture import (
-    TRANSCRIPT_READERS,
-    TranscriptReader,
-    is_sqlite_transcript,
-    read_jsonl_lines,
-    read_transcript_lines,
-)
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.core.wire.canonical import Json, parse_json_bytes
-from custody.core.wire.report import (
-    ImportAgentsReport,
-    ImportEventsReport,
-    ImportProblem,
-    ImportReport,
-    ImportTracesReport,
-    ImportTranscriptsReport,
-    Report,
-)
-from custody.graph.otlp.import_ import import_otlp
-from custody.graph.otlp.span_file import is_otlp_file
-from custody.graph.wire.report import ImportOtlpReport
-from custody.intake.cli.status import list_tool_commands
-from custody.intake.import_events import import_event_file
-from custody.intake.import_traces import import_traces
-from custody.intake.import_transcripts import (
-    import_agent_transcripts,
-    import_transcripts,
-    is_outside_repository_problem,
-)
-from custody.intake.install.repository_status import find_tools_to_import
-from custody.intake.wire import ImportEntireReport, ImportGitAiReport
-from custody.share.export import import_chain_export
 from custody.terminal.frame import (
     json_option,
     open_command_workspace,
@@ -50,7 +21,23 @@ from custody.terminal.frame import (
     stop_progress,
 )
 from custody.terminal.screen import StyledText, TextLine
-from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.capture import TranscriptReader
+    from custody.core.wire.canonical import Json
+    from custody.core.wire.report import (
+        ImportAgentsReport,
+        ImportEventsReport,
+        ImportProblem,
+        ImportReport,
+        ImportTracesReport,
+        ImportTranscriptsReport,
+        Report,
+    )
+    from custody.graph.wire.report import ImportOtlpReport
+    from custody.intake.wire import ImportEntireReport, ImportGitAiReport
+    from custody.workspace.workspace import Workspace
+
 
 STOPPED = "what was imported so far is stored; run the same command again to continue"
 DETECTION_LINES_MAX = 50
@@ -77,6 +64,9 @@ TOOLS = {ImportKind.GIT_AI.value: ImportKind.GIT_AI, ImportKind.ENTIRE.value: Im
 
 def detect_import_kind(path: Path) -> tuple[ImportKind, TranscriptReader | None]:
     """Return what ``path`` names, and its transcript reader if it has one; an export unless clearly something else."""
+    from custody.capture import TRANSCRIPT_READERS, is_sqlite_transcript, read_jsonl_lines
+    from custody.graph.otlp.span_file import is_otlp_file
+
     agent_reader = TRANSCRIPT_READERS.get(str(path))
     if agent_reader is not None:
         return ImportKind.AGENT, agent_reader
@@ -107,6 +97,8 @@ def detect_import_kind(path: Path) -> tuple[ImportKind, TranscriptReader | None]
 
 def _find_import_reader(folder: Path) -> TranscriptReader:
     """Return the reader of the first file that one of them knows; if there is none, any reader reports that."""
+    from custody.capture import TRANSCRIPT_READERS
+
     for reader in TRANSCRIPT_READERS.values():
         if any(_can_read_import_file(file, reader) for file in reader.files(folder)):
             return reader
@@ -114,6 +106,8 @@ def _find_import_reader(folder: Path) -> TranscriptReader:
 
 
 def _can_read_import_file(file: Path, reader: TranscriptReader) -> bool:
+    from custody.capture import read_transcript_lines
+
     try:
         return any(reader.knows(line.data) for line in islice(read_transcript_lines(reader, file), DETECTION_LINES_MAX))
     except OSError:
@@ -137,6 +131,8 @@ def _is_trace_import(data: bytes) -> bool:
 
 def _is_trace_document_import(path: Path) -> bool:
     """Return whether the file is one trace or a list of traces, written over several lines."""
+    from custody.core.wire.canonical import parse_json_bytes
+
     if path.suffix != ".json" or path.stat().st_size > WHOLE_BYTES_MAX:
         return False
     data = path.read_bytes()
@@ -149,6 +145,8 @@ def _is_trace_document_import(path: Path) -> bool:
 
 
 def _parse_import_object(data: bytes) -> dict[str, Json]:
+    from custody.core.wire.canonical import parse_json_bytes
+
     try:
         value = parse_json_bytes(data)
     except InputError:
@@ -220,6 +218,10 @@ def import_command(
       custody import otlp traces-*.jsonl
       custody import git-ai
     """
+    from custody.attribution.app.context import replay_captured_edits
+    from custody.intake.cli.status import list_tool_commands
+    from custody.intake.install.repository_status import find_tools_to_import
+
     workspace = open_command_workspace(ctx)
     if ref is not None and not (paths and str(paths[0]) in TOOLS):
         raise InputError("--ref works only with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
@@ -240,6 +242,8 @@ def import_command(
 def _run_import(
     workspace: Workspace, paths: tuple[Path, ...], transcripts: Path | None, ref: str | None, *, texts: bool
 ) -> tuple[Report, ImportSummary]:
+    from custody.intake.import_transcripts import import_agent_transcripts
+
     if not paths and transcripts is None and not texts:
         report = import_agent_transcripts(workspace)
         return report, _summarize_agent_import(report)
@@ -256,6 +260,12 @@ def _import_path(
     workspace: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool
 ) -> tuple[Report, ImportSummary]:
     """Import what a path names, or the sessions of an agent."""
+    from custody.graph.otlp.import_ import import_otlp
+    from custody.intake.import_events import import_event_file
+    from custody.intake.import_traces import import_traces
+    from custody.intake.import_transcripts import import_transcripts
+    from custody.share.export import import_chain_export
+
     files = paths[1:] if paths and str(paths[0]) == OTLP else ()
     path = _require_single_import_path(paths) if not files else files[0]
     kind, reader = (ImportKind.OTLP, None) if files else detect_import_kind(path)
@@ -483,6 +493,8 @@ def _summarize_transcript_imports(reports: Sequence[ImportTranscriptsReport]) ->
 
 
 def _count_skipped(reports: Sequence[ImportTranscriptsReport], other_problems: int = 0) -> list[str]:
+    from custody.intake.import_transcripts import is_outside_repository_problem
+
     edits = sum(report.edits_without_file for report in reports)
     lines = sum(count for report in reports for count in report.unknown_types.values())
     outside = sum(map(is_outside_repository_problem, (problem for report in reports for problem in report.problems)))

@@ -1,16 +1,21 @@
 """``custody rules``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import chain
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import get_completion_class
 
 from custody.core.errors import InputError
-from custody.core.wire.report import RuleInForce, RulesReport
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
-from custody.workspace.rules_in_force import report_rules_in_force
+
+if TYPE_CHECKING:
+    from custody.core.wire.report import RuleInForce, RulesReport
+
 
 WIDTH_OF_VALUE_MAX = 36
 
@@ -31,6 +36,8 @@ def rules_command(ctx: click.Context, *, table: str | None, as_json: bool) -> in
       custody rules
       custody rules trust --json | jq '.rules[] | select(.value != .default)'
     """
+    from custody.workspace.rules_in_force import report_rules_in_force
+
     report = report_rules_in_force(open_command_workspace(ctx), table)
     return print_command_report(report, _render_rules_report(report), as_json=as_json)
 

@@ -1,6 +1,7 @@
 """``custody verify``."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,23 +11,25 @@ import click
 
 from custody.core.assurance import Assurance
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
-from custody.core.wire.report import VerifyReport
-from custody.ledger.verify import verify_ledger
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
-from custody.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from custody.core.wire.report import VerifyReport
     from custody.gate.wire.report import VerdictReport
+    from custody.workspace.workspace import Workspace
 
 LEVELS = ("approve", "review", "block")
 SHA_DIGITS = 12
 VERDICT_BYTES_MAX = 128 * 1024 * 1024
 KEYS_BYTES_MAX = 1024 * 1024
-_FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+EVERYTHING_CHECKED = "everything was checked again: no earlier check fits the store's files"
+_FULL_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @click.command("verify")
+@click.option("--new", is_flag=True, help="Check only what is new since the last check.")
 @click.option("--verdict", type=click.File("rb"), metavar="FILE", help="Check this gate verdict (- for stdin).")
 @click.option("--description", type=click.File("rb"), metavar="FILE", help="The description that the gate checked.")
 @click.option(
@@ -37,6 +40,7 @@ _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 )
 @click.option("--key", type=click.File("rb"), metavar="PUBFILE", help="Require a signature of this key.")
 @click.option("--head", metavar="SHA", help="Require that the verdict is about this commit.")
+@click.option("--base", metavar="BRANCH", help="Require that the verdict is about the change since this branch.")
 @click.option("--min-level", type=click.Choice(LEVELS), help="Require this level or a milder one.")
 @click.option(
     "--min-assurance", type=click.Choice([each.value for each in Assurance]), help="Require this assurance or more."
@@ -50,12 +54,15 @@ _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 )
 @json_option
 @click.pass_context
-def verify_command(ctx: click.Context, /, *, verdict: BinaryIO | None, as_json: bool, **options: Any) -> int:
+def verify_command(ctx: click.Context, /, *, new: bool, verdict: BinaryIO | None, as_json: bool, **options: Any) -> int:
     """Check that no stored record was changed.
 
     Lists every record and text that was changed, deleted, reordered or cut off. Checks each chain, the hash of every
     stored text, the heads stored next to the database, and the tables derived from records. Exit status: 0 OK,
     1 FAILED.
+
+    With --new, check only the records after those that an earlier check covers. If another program has written to the
+    store since, everything is checked again.
 
     With --verdict, check a gate verdict instead: its signature, its commit, and that its level follows from its
     reasons. The gate also runs again on the same records, as of the same time, and must give the same bytes. In a
@@ -65,18 +72,24 @@ def verify_command(ctx: click.Context, /, *, verdict: BinaryIO | None, as_json: 
     \b
     Examples:
       custody verify
+      custody verify --new
       custody verify --verdict verdict.json --key ci.pub
       custody verify --verdict verdict.json --head HEAD --min-level approve
       custody verify --verdict verdict.json --bundle verdict.bundle
       custody verify --verdict verdict.json --key ci.pub --signature-only
     """
+    from custody.ledger.verify import check_ledger_integrity, verify_ledger
+
     workspace = open_command_workspace(ctx)
+    if new and verdict is not None:
+        raise InputError("--new and --verdict are mutually exclusive", hint="pass one of them")
     if verdict is not None:
         return _run_verdict_verification(workspace, verdict, options, as_json=as_json)
     if any(value is not None and value is not False for value in options.values()):
-        raise InputError("only --json works without --verdict", hint="add --verdict FILE")
-    report = verify_ledger(workspace)
-    return print_command_report(report, _render_verify_report(report), as_json=as_json)
+        raise InputError("only --new and --json work without --verdict", hint="add --verdict FILE")
+    report = check_ledger_integrity(workspace) if new else verify_ledger(workspace)
+    again = [EVERYTHING_CHECKED] if new and report.records and report.earlier is None else []
+    return print_command_report(report, "\n".join([*again, _render_verify_report(report)]), as_json=as_json)
 
 
 def _render_verify_report(report: VerifyReport) -> str:
@@ -90,6 +103,9 @@ def _render_verify_report(report: VerifyReport) -> str:
     rest = "".join(f", {count:,} {what}" for count, what in exceptions if count)
     if report.findings:
         lines.append(f"FAILED: {count_noun(len(report.findings), 'problem')} in {records}{rest}")
+    elif report.earlier is not None:
+        new = count_noun(report.records - report.earlier, "new record")
+        lines.append(f"OK: {new} verified, {report.earlier:,} verified earlier{rest}")
     elif report.records or report.pending:
         lines.append(f"OK: {records} verified{rest}")
     else:
@@ -112,6 +128,7 @@ def _run_verdict_verification(
         allowed=_read_optional_file(options["allowed_signers"], KEYS_BYTES_MAX),
         key=_read_optional_file(options["key"], KEYS_BYTES_MAX),
         head=None if options["head"] is None else _resolve_expected_head(workspace, options["head"]),
+        base=options["base"],
         level=options["min_level"],
         assurance=None if options["min_assurance"] is None else Assurance(options["min_assurance"]),
         signature_only=options["signature_only"],
@@ -151,7 +168,7 @@ def _read_option_file(file: BinaryIO, bytes_max: int) -> bytes:
     return data
 
 
-def _render_verdict_check(report: "VerdictReport") -> Iterator[str]:
+def _render_verdict_check(report: VerdictReport) -> Iterator[str]:
     yield from (f"{finding.code}  {finding.what}" for finding in report.findings)
     signature = report.signature
     signed = {

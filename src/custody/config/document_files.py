@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.config.rule import (
     SHOWN_CHARACTERS_MAX,
@@ -17,6 +18,7 @@ from custody.config.rule import (
     quote_rule_origin,
 )
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 USERS = frozenset(
     "apikey auth bin certificate certificates cmd command commands credential credentials database databases dsn"
@@ -26,8 +28,7 @@ USERS = frozenset(
 """Words of settings that only the user may set; a repository's file with one gets a special error."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileKeys:
+class FileKeys(Struct, frozen=True):
     """The keys of a file: its name, the rule of each dotted key, and whether it is the user's own."""
 
     file: str
@@ -145,8 +146,7 @@ REST, REST_VALUES = "production", ("default", "default remainder")
 """The channel without patterns, and its values in document 002."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFile:
+class DocumentFile(Struct, frozen=True):
     """A file that a document describes; with ``is_shared`` it may have tables of other programs."""
 
     keys: FileKeys
@@ -216,7 +216,7 @@ def list_rule_documents(tables: RuleTables) -> tuple[DocumentFile, ...]:
 PREFIX = "ANSIBEL_TRUST_THRESHOLD_"
 VARIABLES: Mapping[str, int] = MappingProxyType({f"{PREFIX}HIGH": 3, f"{PREFIX}MEDIUM": 2})
 """The variables of document 001, and the entry of ``trust.tier_score_min`` that each sets."""
-_NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}", re.ASCII)
+_NUMBER = lazy_pattern(r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}", re.ASCII)
 
 
 def rule_assignments_from_environment(environment: Mapping[str, str]) -> list[Assignment]:

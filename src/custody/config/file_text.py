@@ -6,6 +6,7 @@ from typing import Any
 
 from custody.config.rule import escape_rule_text
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 FILE_BYTES_MAX = 1 << 20
 NESTING_MAX = 16
@@ -48,7 +49,7 @@ def make_rule_syntax_error(name: str, form: str, problem: str, place: tuple[int,
 FORM = "TOML that custody reads"
 
 # Comments and strings, which have no keys; an unclosed one extends to the end, and the parser reports it.
-_SKIPPED = re.compile(
+_SKIPPED = lazy_pattern(
     r"""\#[^\n]*
     | \"{3}(?:\\.|[^\\])*?(?:\"{3,5}|\Z)
     | '{3}.*?(?:'{3,5}|\Z)
@@ -56,11 +57,11 @@ _SKIPPED = re.compile(
     | '[^'\n]*+'?""",
     re.DOTALL | re.VERBOSE,
 )
-_NOT_LINE_END = re.compile(r"[^\n]")
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{NESTING_MAX}}}")
-_LONG_NUMBER = re.compile(r"[0-9_]{400}")
-_BRACKET = re.compile(r"[\[\]{}]")
-_PLACE = re.compile(r" \((?:at line (\d+), column (\d+)|at end of document)\)$")
+_NOT_LINE_END = lazy_pattern(r"[^\n]")
+_LONG_KEY = lazy_pattern(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{NESTING_MAX}}}")
+_LONG_NUMBER = lazy_pattern(r"[0-9_]{400}")
+_BRACKET = lazy_pattern(r"[\[\]{}]")
+_PLACE = lazy_pattern(r" \((?:at line (\d+), column (\d+)|at end of document)\)$")
 
 
 def parse_rule_toml(name: str, data: bytes) -> dict[str, Any]:

@@ -5,11 +5,13 @@ Only a whole number is converted, to any number. A text that looks like a number
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from datetime import date, time
 from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from msgspec import Struct, field
 
 from custody.core.errors import InputError, RulesError
 from custody.core.wire.canonical import Rules
@@ -23,8 +25,7 @@ SHOWN_CHARACTERS_MAX = 60
 _WORDS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOrigin:
+class RuleOrigin(Struct, frozen=True):
     """Where a value was set: a file and its key, a variable, or nowhere (``default``)."""
 
     source: str
@@ -37,8 +38,7 @@ class RuleOrigin:
 DEFAULT = RuleOrigin("default")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleKind:
+class RuleKind(Struct, frozen=True):
     """The type of a rule: one value or a list; a text may be limited to some words."""
 
     of: type[bool] | type[int] | type[float] | type[str]
@@ -50,8 +50,7 @@ class RuleKind:
         return f"a list, each {description}" if self.many else description
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule of a table: a field of its class, or one key of a field that is a mapping."""
 
     table: str
@@ -84,8 +83,7 @@ class Rule:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """One value of one rule with its origin; ``entry`` is set if it is only one entry of a list."""
 
     rule: str
@@ -94,8 +92,7 @@ class Assignment:
     entry: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoredKey:
+class IgnoredKey(Struct, frozen=True):
     """A key of a file that was a rule once and has no effect now; ``constant`` has the value instead."""
 
     origin: RuleOrigin
@@ -181,11 +178,36 @@ def _accept_rule_value(kind: RuleKind, value: object) -> Scalar | None:
     return float(value)
 
 
-@dataclass(frozen=True)
-class RuleTables:
+class RuleClasses(Mapping[str, type[Rules]]):
+    """The class of each table of rules, named as ``package.module:Class`` and imported when it is asked for."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def __getitem__(self, table: str) -> type[Rules]:
+        module, _, name = self._names[table].partition(":")
+        kind: type[Rules] = getattr(import_module(module), name)
+        return kind
+
+    def __contains__(self, table: object) -> bool:
+        return table in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def find_table(self, kind: type[Rules]) -> str:
+        """Return the table of a class, without importing another."""
+        name = f"{kind.__module__}:{kind.__qualname__}"
+        return next(table for table, each in self._names.items() if each == name)
+
+
+class RuleTables(Struct, frozen=True, dict=True):
     """The classes of rules by the name of their table, in the order in which they are shown."""
 
-    classes: Mapping[str, type[Rules]]
+    classes: RuleClasses
     dropped: Mapping[str, str] = field(default_factory=dict)
     """The constant of each dotted name that is no longer settable; the name of a mapping can cover all its keys."""
 
@@ -194,22 +216,24 @@ class RuleTables:
 
     def rules_of(self, table: str) -> Mapping[str, Rule]:
         """Return every rule of a table by its dotted name; every key of a mapping is a rule."""
+        if table not in self._by_table:
+            self._by_table[table] = MappingProxyType(_rules_from_class(table, self.classes[table]))
         return self._by_table[table]
 
     @cached_property
     def rules(self) -> Mapping[str, Rule]:
         """Return every rule of all tables by its dotted name."""
-        return MappingProxyType({name: rule for rules in self._by_table.values() for name, rule in rules.items()})
+        return MappingProxyType({name: rule for table in self for name, rule in self.rules_of(table).items()})
 
     @cached_property
     def _by_table(self) -> dict[str, Mapping[str, Rule]]:
-        return {table: MappingProxyType(_rules_from_class(table, kind)) for table, kind in self.classes.items()}
+        return {}
 
 
 def _rules_from_class(table: str, kind: type[Rules]) -> dict[str, Rule]:
     defaults = kind()
     hints = get_type_hints(kind)
-    rules = [rule for each in fields(kind) for rule in _rules_from_field(table, each.name, hints[each.name], defaults)]
+    rules = [rule for name in kind.__struct_fields__ for rule in _rules_from_field(table, name, hints[name], defaults)]
     return {rule.name: rule for rule in rules}
 
 
@@ -224,8 +248,7 @@ def _rules_from_field(table: str, field: str, hint: Any, defaults: object) -> li
 R = TypeVar("R", bound=Rules)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A rule with the value in force; more than one origin, the strongest first, if entries come from several."""
 
     rule: Rule
@@ -245,17 +268,51 @@ class Setting:
         return Setting(self.rule, tuple(entries), (place, *self.origins))
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveRules:
-    """The rules in force, and where each was set."""
+class EffectiveRules(Struct, frozen=True, dict=True):
+    """The rules in force, and where each was set. Only the tables that are asked for are imported."""
 
-    tables: Mapping[str, Rules]
-    settings: tuple[Setting, ...]
+    known: RuleTables
+    assignments: tuple[Assignment, ...] = ()
+    """What was set, the weakest first."""
     ignored: tuple[IgnoredKey, ...] = ()
 
     def of(self, kind: type[R]) -> R:
         """Return the rules of one class."""
-        return next(rules for rules in self.tables.values() if isinstance(rules, kind))
+        rules = self.table(self.known.classes.find_table(kind))
+        assert isinstance(rules, kind)
+        return rules
+
+    def table(self, name: str) -> Rules:
+        """Return the rules of one table."""
+        if name not in self._built:
+            self._built[name] = _build_rule_table(self, name) if self.is_set(name) else self.known.classes[name]()
+        return self._built[name]
+
+    @cached_property
+    def tables(self) -> Mapping[str, Rules]:
+        """Return the rules of all tables."""
+        return {table: self.table(table) for table in self.known}
+
+    def is_set(self, table: str) -> bool:
+        """Return whether a rule of a table was set anywhere."""
+        return any(assignment.rule.startswith(f"{table}.") for assignment in self.assignments)
+
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """Return every rule of all tables with its value and origin."""
+        return tuple(setting for table in self.known for setting in self.settings_of(table).values())
+
+    def settings_of(self, table: str) -> dict[str, Setting]:
+        """Return every rule of a table with its value and origin, by name."""
+        settings = {name: Setting(rule, rule.default) for name, rule in self.known.rules_of(table).items()}
+        for assignment in self.assignments:
+            if assignment.rule in settings:
+                settings[assignment.rule] = settings[assignment.rule].under(assignment)
+        return settings
+
+    @cached_property
+    def _built(self) -> dict[str, Rules]:
+        return {}
 
 
 def overlay_rule_assignments(tables: RuleTables, entries: Iterable[Assignment | IgnoredKey]) -> EffectiveRules:
@@ -263,21 +320,22 @@ def overlay_rule_assignments(tables: RuleTables, entries: Iterable[Assignment | 
 
     Relations between rules are checked at the end.
     """
-    settings = {name: Setting(rule, rule.default) for name, rule in tables.rules.items()}
-    ignored: list[IgnoredKey] = []
-    for entry in entries:
-        if isinstance(entry, IgnoredKey):
-            ignored.append(entry)
-        else:
-            settings[entry.rule] = settings[entry.rule].under(entry)
-    built = {table: _build_rule_table(tables, table, settings) for table in tables}
-    return EffectiveRules(MappingProxyType(built), tuple(settings.values()), tuple(ignored))
+    entries = list(entries)
+    effective = EffectiveRules(
+        tables,
+        tuple(entry for entry in entries if isinstance(entry, Assignment)),
+        tuple(entry for entry in entries if isinstance(entry, IgnoredKey)),
+    )
+    for table in filter(effective.is_set, tables):
+        effective.table(table)
+    return effective
 
 
-def _build_rule_table(tables: RuleTables, table: str, settings: Mapping[str, Setting]) -> Rules:
+def _build_rule_table(effective: EffectiveRules, table: str) -> Rules:
+    settings = effective.settings_of(table)
     values: dict[str, object] = {}
-    for name in tables.rules_of(table):
-        rule, value = settings[name].rule, settings[name].value
+    for setting in settings.values():
+        rule, value = setting.rule, setting.value
         if rule.key is None:
             values[rule.field] = value
         else:
@@ -285,7 +343,7 @@ def _build_rule_table(tables: RuleTables, table: str, settings: Mapping[str, Set
             assert isinstance(mapping, dict)
             mapping[rule.key] = value
     try:
-        return tables.classes[table](**values)
+        return effective.known.classes[table](**values)
     except RulesError as error:
         raise InputError(
             f"{error.message}; {_describe_setting_origins(error, settings)}",

@@ -95,13 +95,14 @@ def load_rule_files(
 
 
 def _read_document_rules(tables: RuleTables, read: RuleFileReader) -> Iterator[RuleFileContent]:
-    for document in list_rule_documents(tables):
-        data = read(RepoPath.of(document.path))
+    for number, path in enumerate(DOCUMENT_PATHS):
+        data = read(RepoPath.of(path))
         if data is None:
-            yield RulesSource(document.path, "absent"), []
+            yield RulesSource(path, "absent"), []
             continue
         from custody.config.yaml_reader import parse_rule_yaml
 
+        document = list_rule_documents(tables)[number]
         entries = document.read(parse_rule_yaml(document.path, data))
         yield (
             (RulesSource(document.path, "foreign"), [])

@@ -12,13 +12,14 @@ import yaml
 
 from custody.config.file_text import NESTING_MAX, decode_rule_file, find_rule_file_position, make_rule_syntax_error
 from custody.config.rule import escape_rule_text
+from custody.core.patterns import lazy_pattern
 
 FORM = "YAML that custody reads"
 NODES_MAX = 10_000
 """Keys, lists and values together; limits the time to parse."""
 
-_WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})", re.ASCII)
-_REAL = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_WHOLE = lazy_pattern(r"[-+]?(?:0|[1-9][0-9]{0,300})", re.ASCII)
+_REAL = lazy_pattern(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _WORDS: dict[str, object] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),

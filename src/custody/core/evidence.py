@@ -1,13 +1,13 @@
 """The evidence behind an answer, enough to reproduce it, and the period of a change."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import Digest, RecordRef
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Struct, frozen=True):
     """One observation: its name, its points, the reason in a sentence, and the records that show it."""
 
     name: str
@@ -16,8 +16,7 @@ class Signal:
     records: tuple[RecordRef, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The signals, and the digest of the rules that set their points."""
 
     signals: tuple[Signal, ...]
@@ -36,8 +35,7 @@ class Evidence:
 # The period of a change.
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePeriod:
+class ChangePeriod(Struct, frozen=True):
     """The period of a change: the times of its base, its first commit and its last commit."""
 
     base_ns: int

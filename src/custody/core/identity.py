@@ -4,7 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-_NAME_AND_EMAIL = re.compile(r"(?P<name>.*?)\s*<(?P<email>[^<>]+)>\s*", re.DOTALL)
+from custody.core.patterns import lazy_pattern
+
+_NAME_AND_EMAIL = lazy_pattern(r"(?P<name>.*?)\s*<(?P<email>[^<>]+)>\s*", re.DOTALL)
 _INVISIBLE = "Cf"
 """The Unicode category of characters without a glyph, such as a zero-width space."""
 

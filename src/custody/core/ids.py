@@ -3,10 +3,12 @@
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NewType
 
+from msgspec import Struct
+
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 StoreId = NewType("StoreId", str)
 """128 random bits as 32 lower-case hex digits: the owner of one chain."""
@@ -38,8 +40,7 @@ PENDING = StoreId("pending")
 """The chain of acknowledged events that could not be ingested (the store is not writable)."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RecordRef:
+class RecordRef(Struct, frozen=True, order=True):
     """A reference to a record: its chain and its position."""
 
     store: StoreId
@@ -105,7 +106,7 @@ def content_hashes_match(left: str, right: str) -> bool:
 DEFAULT_PROJECT = "default"
 """The project if none is named."""
 
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
+_NAME = lazy_pattern(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 
 
 def check_project_name(text: str) -> str:

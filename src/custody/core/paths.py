@@ -1,8 +1,9 @@
 """Places in a repository: paths that hold any bytes, line ranges, hunks, and path patterns."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import AnyStr, Generic, TypeVar
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.plural import noun_for_count
@@ -10,8 +11,7 @@ from custody.core.plural import noun_for_count
 PATH_BYTES_MAX = 4096
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RepoPath:
+class RepoPath(Struct, frozen=True, order=True):
     """A file's path relative to the repository's root: bytes, ``/`` between parts, never leaving the root."""
 
     raw: bytes
@@ -63,8 +63,7 @@ def _find_repo_path_problem(raw: bytes) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Lines:
+class Lines(Struct, frozen=True, order=True):
     """A line range of one file, from ``first`` to ``last``: 1-based, both ends included."""
 
     first: int
@@ -115,8 +114,7 @@ def format_lines(line_ranges: Iterable[Lines]) -> str:
     return f"{noun} {', '.join(map(str, ranges))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk(Generic[AnyStr]):
+class Hunk(Struct, Generic[AnyStr], frozen=True):
     """Adjacent removed and added lines of one file, as bytes or as text.
 
     Lines count from 1. If nothing was removed (added), ``first`` is the line before, or 0 at the start, as in git.

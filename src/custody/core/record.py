@@ -5,8 +5,9 @@ Only this file defines what a link covers.
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
 
@@ -14,8 +15,7 @@ GENESIS = Link(bytes(32))
 """The link before the first record of a chain."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordDraft:
+class RecordDraft(Struct, frozen=True):
     """A record without a position: its event, kind, key, claimed time, and the digest of its payload."""
 
     event: EventId
@@ -25,8 +25,7 @@ class RecordDraft:
     digest: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """An entry at its position in a chain; it never changes."""
 
     store: StoreId
@@ -40,8 +39,7 @@ class Record:
         return RecordRef(self.store, self.seq)
 
 
-@dataclass(frozen=True, slots=True)
-class ChainTip:
+class ChainTip(Struct, frozen=True):
     """The end of a chain: the seq and link of its last record (0 and zeros if empty)."""
 
     store: StoreId
@@ -66,11 +64,8 @@ def compute_record_link(previous: Link, store: StoreId, seq: Seq, entry: RecordD
         str(entry.at_ns).encode(),
         entry.digest,
     )
-    chained = hashlib.sha256()
-    for field in fields:
-        chained.update(len(field).to_bytes(8, "big"))
-        chained.update(field)
-    return Link(chained.digest())
+    chained = b"".join([part for field in fields for part in (len(field).to_bytes(8, "big"), field)])
+    return Link(hashlib.sha256(chained).digest())
 
 
 def record_from_draft(head: ChainTip, entry: RecordDraft) -> Record:
@@ -117,8 +112,7 @@ SPOOL_REFUSED = "SPOOL-REFUSED"
 """Code of the warning about an acknowledged event that cannot be ingested: unchanged, not damaged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """One finding: the problem in a sentence, and its record if it has one."""
 
     code: DamageCode
@@ -178,8 +172,7 @@ def _make_chain_gap_damage(store: StoreId, first: int, last: int) -> Damage:
     return Damage(DamageCode.CHAIN_GAP, f"{which} missing from chain {store}", RecordRef(store, Seq(first)))
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingGap:
+class RecordingGap(Struct, frozen=True):
     """An event that could not be recorded, and its time; None if unknown."""
 
     at_ns: int | None

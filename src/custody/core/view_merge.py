@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import reduce
+
+from msgspec.structs import replace
 
 from custody.core.ids import AgentName, CallId, ExecutionId, SessionId, SpanId
 from custody.core.views import CallStatus, ObservedSpan, Session, SpanKind, SpanPhase, ToolCall

@@ -4,8 +4,9 @@ A view is a pure function of one record's payload and a reader's version. A view
 and rebuilt. Several records may observe the same object; readers of views merge observations, stores do not.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from custody.core.ids import (
     AgentName,
@@ -24,8 +25,7 @@ TRANSCRIPT = "transcript"
 """The kind of records that are lines of an agent's transcript."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A captured text by its digest; ``content`` is None after it was erased."""
 
     digest: Digest
@@ -101,8 +101,7 @@ class SpanStatus(Enum):
     KILLED = "killed"
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """One agent session as captured; ``revision`` is the commit it started from."""
 
     agent: AgentName
@@ -116,8 +115,7 @@ class Session:
     parent: SessionId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """A person's prompt to an agent."""
 
     agent: AgentName
@@ -127,8 +125,7 @@ class Prompt:
     text: Text
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One call of a tool by an agent or a subagent.
 
     ``about`` is a command, a file's path or a subagent's type, perhaps cut; a finer name of the call depends on it.
@@ -148,8 +145,7 @@ class ToolCall:
     about: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdit:
+class FileEdit(Struct, frozen=True):
     """A change that an agent made to one file; before and after are None if not captured.
 
     ``part``: before and after are a part of the file. ``proposed`` is the agent's text if a person changed it before it
@@ -173,8 +169,7 @@ class FileEdit:
     overwrites: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TracedRange:
+class TracedRange(Struct, frozen=True):
     """The claim of another tool's trace about one line range, at a ``level``: conversation, change or file.
 
     ``share`` is the agent's claimed part: below 1 if a person has a part in it.
@@ -188,8 +183,7 @@ class TracedRange:
     share: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class TracedFile:
+class TracedFile(Struct, frozen=True):
     """A file in a trace of another tool: its ranges and hashes, without text.
 
     ``session`` is the trace's own id, or the agent's session if the trace has it. ``of_revision``: the lines are those
@@ -211,8 +205,7 @@ class TracedFile:
     producer: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceAccess:
+class SourceAccess(Struct, frozen=True):
     """A source that an agent opened, and how it was read; ``locator`` is a URL or a path, as written.
 
     ``code`` is the server's status, if known. An attempt with ``failed`` returned nothing; the result of any other
@@ -241,8 +234,7 @@ OPENED = frozenset((Reading.VERBATIM, Reading.EXCERPT, Reading.SUMMARISED))
 """The readings of a source that was opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitLink:
+class CommitLink(Struct, frozen=True):
     """The statement that a session made a commit."""
 
     agent: AgentName
@@ -252,8 +244,7 @@ class CommitLink:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class PullRequestFact:
+class PullRequestFact(Struct, frozen=True):
     """A session opened, merged or mentioned a pull request."""
 
     agent: AgentName
@@ -265,8 +256,7 @@ class PullRequestFact:
     action: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedCommit:
+class ObservedCommit(Struct, frozen=True):
     """A commit that git's hook reported; ``replaced`` are the commits that it was rewritten from."""
 
     commit: CommitSha
@@ -275,8 +265,7 @@ class ObservedCommit:
     replaced: tuple[CommitSha, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WitnessClaim:
+class WitnessClaim(Struct, frozen=True):
     """What a decision says about its witness: its kind, its name, and a signature to check, if any."""
 
     kind: str
@@ -284,8 +273,7 @@ class WitnessClaim:
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The decision of a person or a rule about an agent's change.
 
     ``commit_name`` is the commit as the caller named it, if not the full id. ``reverts`` and ``overrides`` are ids of
@@ -325,8 +313,7 @@ class Decision:
     witness: WitnessClaim | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateAnswer:
+class DuplicateAnswer(Struct, frozen=True):
     """A person's answer about how two changes are related; each is the diff from its base to its head."""
 
     id: str
@@ -340,8 +327,7 @@ class DuplicateAnswer:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A source that supports statements, as registered."""
 
     id: str
@@ -354,8 +340,7 @@ class Source:
     year: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A pull request, a commit or any ``base..head``, as announced."""
 
     id: str
@@ -367,8 +352,7 @@ class Change:
     number: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     """A file on disk before or after a call; ``text`` is None for a binary and for a deleted file."""
 
     agent: AgentName
@@ -382,16 +366,14 @@ class FileState:
     revision: CommitSha | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SpanRef:
+class SpanRef(Struct, frozen=True):
     """A span by name; ``execution`` is None if unknown."""
 
     execution: ExecutionId | None
     span: SpanId
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedSpan:
+class ObservedSpan(Struct, frozen=True):
     """A span of a running program in one record: its start, its end, or all of it.
 
     ``started_ns`` and ``ended_ns`` are None if unknown. ``server`` is the server of the called tool. ``dropped`` counts
@@ -420,8 +402,7 @@ class ObservedSpan:
         return f"{self.server}:{self.name}" if self.server is not None else f"{self.kind.value}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """Any captured event of a session, whether or not a reader understands it."""
 
     agent: AgentName

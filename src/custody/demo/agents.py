@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.demo.sandbox import Sandbox
 
@@ -16,15 +17,14 @@ EventSink = Callable[[str, dict[str, Any]], None]
 """Records one event of the agent of that name."""
 
 
-@dataclass
-class ClaudeSession:
+class ClaudeSession(Struct):
     """A session that is recorded live by hooks, and that really writes its files."""
 
     place: Sandbox
     record: EventSink
     session: str
-    _calls: int = field(default=0, init=False)
-    _prompt: str = field(default="p1", init=False)
+    _calls: int = 0
+    _prompt: str = "p1"
 
     def start(self, prompt: str) -> None:
         """Start the session with a prompt."""
@@ -168,14 +168,13 @@ PATCHBOT = "patchbot"
 PATCHBOT_MODEL = "model-2"
 
 
-@dataclass
-class PatchbotSession:
+class PatchbotSession(Struct):
     """A session of an agent that custody does not know, recorded by generic events; it really writes its files."""
 
     place: Sandbox
     record: EventSink
     session: str
-    _count: int = field(default=0, init=False)
+    _count: int = 0
 
     def start(self, prompt: str) -> None:
         """Start the session with a prompt."""

@@ -1,9 +1,10 @@
 """The history of the sample repository and the six proposed changes."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.demo import project
 from custody.demo.agents import (
@@ -34,8 +35,7 @@ RELEASE = "release/1.0"
 CLOSES = "Closes #12"
 
 
-@dataclass(frozen=True, slots=True)
-class SampleHistory:
+class SampleHistory(Struct, frozen=True):
     """Creates the history of the repository, step by step."""
 
     place: Sandbox

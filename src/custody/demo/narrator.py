@@ -1,10 +1,8 @@
 """The player of a story: runs it in a sandbox, shows it line by line, and checks every result."""
 
 import json
-import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import msgspec
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.wire.report import Report
 from custody.demo.changes import SampleHistory
@@ -46,11 +45,11 @@ class DemoReport(Report, frozen=True, kw_only=True, tag="demo"):
 
 WIDTH = 118
 INDENT = "   "
-_EVENT_ID = re.compile(r"\b\d{20}-\d+-[0-9a-f]{16}\b|\b[0-9a-f]{32}\b")
+_EVENT_ID = lazy_pattern(r"\b\d{20}-\d+-[0-9a-f]{16}\b|\b[0-9a-f]{32}\b")
 # An event's name has the process id, which may have a digit more or less.
-_SIZE = re.compile(r"\([0-9,]+ bytes\)")
-_DIGEST = re.compile(r"\bsha256:[0-9a-f]{64}\b")
-_FINGERPRINT = re.compile(r"\bSHA256:[A-Za-z0-9+/]{43}")
+_SIZE = lazy_pattern(r"\([0-9,]+ bytes\)")
+_DIGEST = lazy_pattern(r"\bsha256:[0-9a-f]{64}\b")
+_FINGERPRINT = lazy_pattern(r"\bSHA256:[A-Za-z0-9+/]{43}")
 
 
 class OutputKind(Enum):
@@ -77,8 +76,7 @@ def play_demo_story(
     return DemoReport(outcome="found" if wrong else "fine", steps=steps, folder=str(place.repository) if keep else None)
 
 
-@dataclass(frozen=True)
-class _Narrator:
+class _Narrator(msgspec.Struct, frozen=True, dict=True):
     """Plays steps in a sandbox."""
 
     place: Sandbox

@@ -10,9 +10,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import GitError
 
@@ -75,8 +76,7 @@ def has_demo_program(name: str) -> bool:
     return shutil.which(name) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Sandbox:
+class Sandbox(Struct, frozen=True):
     """A folder with a home, a repository called till, and a clock."""
 
     folder: Path
@@ -203,8 +203,7 @@ Main = Callable[[], object]
 """The entry point of the command: reads ``sys.argv`` and exits by ``SystemExit``."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True):
     """The exit status of a command and its output on both streams."""
 
     status: int
@@ -212,8 +211,7 @@ class CommandResult:
     err: str
 
 
-@dataclass(frozen=True, slots=True)
-class InProcessCommand:
+class InProcessCommand(Struct, frozen=True):
     """Runs commands inside this process, since starting Python for each would take a minute.
 
     ``encoding`` is that of the output.

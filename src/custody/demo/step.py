@@ -2,7 +2,8 @@
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.demo.changes import SampleHistory
 
@@ -10,8 +11,7 @@ Happens = Callable[[SampleHistory], None]
 PIPE = " | "
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command line and its expected result.
 
     The output must contain ``says`` and must not contain ``never``. Of long output the first ``lines`` are shown, or
@@ -44,8 +44,7 @@ class Command:
         return tuple(shlex.split(self.line.rpartition(PIPE)[0]))
 
 
-@dataclass(frozen=True, slots=True)
-class StoryStep:
+class StoryStep(Struct, frozen=True):
     """One heading of the story; ``happens`` runs before its commands."""
 
     title: str

@@ -4,7 +4,19 @@ The files at the top and ``facts`` are pure: they may import ``core``, ``sketch`
 tools, and no other question.
 """
 
-from custody.dupes.model import Category, ChangeRow, DuplicateVerdict, Relation
+from typing import TYPE_CHECKING
+
+from custody.core.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from custody.dupes.model import Category, ChangeRow, DuplicateVerdict, Relation
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "model": "Category ChangeRow DuplicateVerdict Relation",
+        },
+    )
 
 __all__ = [
     "Category",

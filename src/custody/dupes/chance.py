@@ -7,8 +7,11 @@ of its own.
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from custody.core.structs import hash_struct
 from custody.dupes.model import ChanceTerm, DuplicateChance, Similarities
 from custody.dupes.score import SIGNALS
 
@@ -19,8 +22,7 @@ Z = 1.645
 """One-sided, 95 %."""
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationStep:
+class CalibrationStep(Struct, frozen=True):
     """From ``raw`` on, ``duplicates`` of ``pairs`` pairs were duplicates."""
 
     raw: float
@@ -38,8 +40,7 @@ class CalibrationStep:
         return compute_wilson_lower_bound(self.duplicates, self.pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """Steps with rising raw and calibrated probabilities; without steps, the raw probability is used."""
 
     steps: tuple[CalibrationStep, ...] = ()
@@ -94,18 +95,20 @@ INTERCEPT = "every pair"
 _LOG_ODDS_MAX = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """Fitted weights of each signal, of its square and of its absence, and the calibration."""
 
     version: str
     intercept: float
-    weights: Mapping[str, float] = field(hash=False)
+    weights: Mapping[str, float]
     calibration: Calibration = UNCALIBRATED
 
     def with_calibration(self, calibration: Calibration, version: str) -> "Model":
         """Return the same weights with another calibration; ``version`` is appended to the version."""
         return replace(self, calibration=calibration, version=self.version + version)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("weights",))
 
 
 def features_from_similarities(similarities: Similarities) -> dict[str, float]:

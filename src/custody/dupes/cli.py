@@ -3,31 +3,19 @@
 May touch the terminal. Calls use cases and renders their reports.
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
 from msgspec import Struct
 
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
-from custody.dupes.app.check import SUGGESTIONS_MAX, dupes_check
-from custody.dupes.app.cluster import dupes_cluster
-from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.dupes.app.labels import ANSWERS, dupes_label
-from custody.dupes.app.show import dupes_show
-from custody.dupes.wire import (
-    ChangeRefReport,
-    DupesCheckReport,
-    DupesClusterReport,
-    DupesEvidence,
-    DupesIndexReport,
-    DupesLabelReport,
-    DupesShowReport,
-    OverlapReport,
-)
+from custody.dupes.wire import ANSWERS, SUGGESTIONS_MAX
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import (
     WRAP_INDENT,
@@ -40,6 +28,19 @@ from custody.terminal.screen import (
     wrap_text,
 )
 
+if TYPE_CHECKING:
+    from custody.dupes.wire import (
+        ChangeRefReport,
+        DupesCheckReport,
+        DupesClusterReport,
+        DupesEvidence,
+        DupesIndexReport,
+        DupesLabelReport,
+        DupesShowReport,
+        OverlapReport,
+    )
+
+
 SHORT_DIGITS = 12
 DAY_LENGTH = len("2026-01-31")
 TERMS_SHOWN_MAX = 6
@@ -50,8 +51,8 @@ LABEL_COLUMNS = 10
 ROW_COLUMNS_MIN = 40
 """Below this width, the text of a row is below its label."""
 NARROW_INDENT = 4
-PULL_REQUEST = re.compile(r"refs/(?:pull|merge-requests)/(\d+)/head")
-BRANCH = re.compile(r"refs/(?:heads|remotes)/(.+)")
+PULL_REQUEST = lazy_pattern(r"refs/(?:pull|merge-requests)/(\d+)/head")
+BRANCH = lazy_pattern(r"refs/(?:heads|remotes)/(.+)")
 
 
 class SuggestionLook(Struct, frozen=True):
@@ -107,7 +108,7 @@ def dupes_command() -> None:
 @click.option("--anew", is_flag=True, help="Delete the index and rebuild it.")
 @json_option
 @click.pass_context
-def index(  # noqa: PLR0913 - one argument for each option
+def index_changes_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     ranges: tuple[str, ...],
     *,
@@ -131,6 +132,8 @@ def index(  # noqa: PLR0913 - one argument for each option
       custody dupes index --repo mirror.git --refs 'refs/pull/*/head'
       custody dupes index main..feature-1 main..feature-2
     """
+    from custody.dupes.app.index import IndexRequest, dupes_index
+
     ranges_read = tuple(line.strip() for line in from_file or () if line.strip() and not line.startswith("#"))
     request = IndexRequest(
         refs=refs, ranges=ranges + ranges_read, commits=not no_commits, workers=workers, backend=backend, rebuild=anew
@@ -149,7 +152,7 @@ def index(  # noqa: PLR0913 - one argument for each option
 @repo_option
 @json_option
 @click.pass_context
-def check(  # noqa: PLR0913 - one argument for each option
+def check_duplicates_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     change: str | None,
     *,
@@ -171,6 +174,8 @@ def check(  # noqa: PLR0913 - one argument for each option
       custody dupes check --worktree
       custody dupes check HEAD --json | jq '.suggestions[].evidence.category'
     """
+    from custody.dupes.app.check import dupes_check
+
     report = dupes_check(open_command_workspace(ctx, repo), change, worktree=worktree, limit=limit, makes_index=True)
     return print_command_report(report, render_duplicates(report, current_screen(), verbose=verbose), as_json=as_json)
 
@@ -180,7 +185,7 @@ def check(  # noqa: PLR0913 - one argument for each option
 @repo_option
 @json_option
 @click.pass_context
-def show(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool) -> int:
+def show_duplicate_evidence_command(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool) -> int:
     """Show the evidence of a suggestion, and check it against the index.
 
     ID is the id of the evidence or the head commit of the checked change; its first digits are enough.
@@ -190,6 +195,8 @@ def show(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool)
       custody dupes show 3fa81c
       custody dupes show 3fa81c --json | jq .evidence.overlap.places
     """
+    from custody.dupes.app.show import dupes_show
+
     report = dupes_show(open_command_workspace(ctx, repo), evidence)
     return print_command_report(report, _render_stored_evidence(report, current_screen()), as_json=as_json)
 
@@ -200,7 +207,7 @@ def show(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool)
 @repo_option
 @json_option
 @click.pass_context
-def cluster(
+def cluster_changes_command(
     ctx: click.Context, changes: tuple[str, ...], *, with_landed: bool, repo: Path | None, as_json: bool
 ) -> int:
     """Group indexed changes that duplicate each other.
@@ -213,6 +220,8 @@ def cluster(
       custody dupes cluster
       custody dupes cluster '#1234' --json
     """
+    from custody.dupes.app.cluster import dupes_cluster
+
     report = dupes_cluster(open_command_workspace(ctx, repo), changes, with_landed=with_landed)
     return print_command_report(report, _render_clusters(report), as_json=as_json)
 
@@ -226,7 +235,7 @@ def cluster(
 @repo_option
 @json_option
 @click.pass_context
-def label(  # noqa: PLR0913 - one argument for each option
+def label_duplicates_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     change: str,
     other: str,
@@ -246,6 +255,8 @@ def label(  # noqa: PLR0913 - one argument for each option
       custody dupes label '#12' '#34' duplicate
       custody dupes label 3fa81c 9b02ee different --reason "same file, other bug"
     """
+    from custody.dupes.app.labels import dupes_label
+
     report = dupes_label(open_command_workspace(ctx, repo), change, other, answer, actor=actor, reason=reason)
     return print_command_report(report, _render_label(report), as_json=as_json)
 

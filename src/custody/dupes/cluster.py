@@ -10,9 +10,10 @@ to the end of a chain.
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.core.plural import count_noun
 from custody.dupes.model import Category, ChangeDescription
@@ -23,8 +24,7 @@ LINKS_SHARE_MIN = 0.5
 """Share of the star that a change without a link to the center must be linked to."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairLink:
+class PairLink(Struct, frozen=True):
     """The category of two changes, and the strength of the link from 0 to 1."""
 
     a: int
@@ -33,8 +33,7 @@ class PairLink:
     strength: float
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Struct, frozen=True):
     """Changes that belong together, ascending; ``id`` is the smallest, ``center`` has the most links."""
 
     id: int
@@ -42,8 +41,7 @@ class Cluster:
     center: int
 
 
-@dataclass(frozen=True, slots=True)
-class Clusters:
+class Clusters(Struct, frozen=True):
     """Clusters of at least two changes, by id; ``cut`` holds the links between different clusters."""
 
     clusters: tuple[Cluster, ...]
@@ -168,16 +166,14 @@ class Checks(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class ExclusiveScope:
+class ExclusiveScope(Struct, frozen=True):
     """The part of a change in files that no other change of its cluster touches."""
 
     files: int
     lines: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CanonicalEvidence:
+class CanonicalEvidence(Struct, frozen=True, kw_only=True):
     """Facts for and against keeping a change; None means unknown."""
 
     change: int
@@ -189,16 +185,14 @@ class CanonicalEvidence:
     has_tests: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedCandidate:
+class RejectedCandidate(Struct, frozen=True):
     """A change that cannot be merged as it is, and why."""
 
     change: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class CanonicalChange:
+class CanonicalChange(Struct, frozen=True):
     """The change to keep; ``reasons`` lists its facts, ``decided_by`` names the first advantage over the next best."""
 
     change: int
@@ -207,8 +201,7 @@ class CanonicalChange:
     refused: tuple[RejectedCandidate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NoCanonicalChange:
+class NoCanonicalChange(Struct, frozen=True):
     """No change of the cluster can be kept as it is."""
 
     reason: str

@@ -7,9 +7,10 @@ part; if opened at the same time, the one with the smaller id.
 """
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
+
+from msgspec import Struct
 
 from custody.dupes.evidence import shingle_production_code
 from custody.dupes.facts.model import Channel
@@ -38,8 +39,7 @@ class Mode(Enum):
     """Names of changed declarations and exports; document 002 calls this ts mode."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSet:
+class ChangeSet(Struct, frozen=True, kw_only=True):
     """The production code of a change in all three modes, and its size.
 
     ``paths`` holds both names of a moved file.
@@ -138,8 +138,7 @@ CONTAIN_SYMBOLS_MIN = 3
 """Names that each change needs to be compared by names: one or two common names mean little."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescentLink:
+class DescentLink(Struct, frozen=True, kw_only=True):
     """A change that is part of another: the contained share, the mode and its reason, and the growth of the other."""
 
     part: int
@@ -151,16 +150,14 @@ class DescentLink:
     is_against_time: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DescentBase:
+class DescentBase(Struct, frozen=True):
     """A change that others may be made from, with the reasons."""
 
     change: int
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Descent:
+class Descent(Struct, frozen=True):
     """Edges, surest first; dropped edges that would close a cycle; base candidates, best first."""
 
     edges: tuple[DescentLink, ...]

@@ -1,7 +1,8 @@
 """What two changes share, computed from the changes themselves, not from their signatures."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
@@ -21,8 +22,7 @@ SHOWN_MAX = 20
 """Names of each kind, and line ranges, that are listed; counts include all."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedLines:
+class SharedLines(Struct, frozen=True):
     """A line range that both changes removed (-) or added (+), with its start in each."""
 
     sign: str
@@ -33,16 +33,14 @@ class SharedLines:
     lines: int
 
 
-@dataclass(frozen=True, slots=True)
-class SharedNames:
+class SharedNames(Struct, frozen=True):
     """Names that both changes share: ``some`` of them, and their ``count``."""
 
     some: tuple[str, ...]
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlap:
+class Overlap(Struct, frozen=True, kw_only=True):
     """What two changes share.
 
     ``shingles`` is the exact Jaccard similarity of their production code; ``contained`` is the share of this change

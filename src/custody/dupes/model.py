@@ -1,11 +1,13 @@
 """Nouns of duplicate search: changes, signatures, scores, verdicts and relations of pairs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct
 
 from custody.core.ids import CommitSha
 from custody.core.paths import Hunk
+from custody.core.structs import hash_struct
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.sketch.hashing import EMPTY_SKETCH, BottomSketch
@@ -55,8 +57,7 @@ class Shape(Enum):
     RETYPED = "retyped"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedPiece:
+class ChangedPiece(Struct, frozen=True, kw_only=True):
     """What a change did to one file.
 
     ``opaque`` says why its lines are not compared (a binary file, a submodule, too large); ``objects`` are its blobs.
@@ -87,8 +88,7 @@ class ChangedPiece:
         return sum(len(run.added) for run in self.runs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeDescription:
+class ChangeDescription(Struct, frozen=True, kw_only=True):
     """A change as read from git: its files, messages and commits."""
 
     base: CommitSha
@@ -118,8 +118,7 @@ class HashVariant(Enum):
     """Without white space, like ``git patch-id``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExactKind:
+class ExactKind(Struct, frozen=True):
     """What an exact hash covers: a channel, or all of them if None; and what it ignores."""
 
     channel: Channel | None
@@ -129,8 +128,7 @@ class ExactKind:
         return f"{'whole' if self.channel is None else self.channel.value}:{self.variant.value}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
+class Signature(Struct, frozen=True, kw_only=True):
     """A change in about a kilobyte: enough to find and compare it.
 
     ``prod_hash`` and ``whole_hash`` are prefixes of the exact hashes. ``minhash``, ``intent`` and ``structure`` are
@@ -166,32 +164,35 @@ class Signature:
     is_release: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSketch:
+class ChangeSketch(Struct, frozen=True):
     """A change ready for the index: its signature, its exact hashes, and its terms by field."""
 
     signature: Signature
-    exact: Mapping[str, str] = field(hash=False)
-    terms: Mapping[str, tuple[int, ...]] = field(hash=False)
+    exact: Mapping[str, str]
+    terms: Mapping[str, tuple[int, ...]]
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("exact", "terms"))
 
 
 Similarities = Mapping[str, float | None]
 """Every signal by name, from 0 to 1; None, not 0, if a side has nothing to compare."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairScore:
+class PairScore(Struct, frozen=True):
     """Scores of a pair by the names of document 002, its category and the rule that decided."""
 
-    similarities: Similarities = field(hash=False)
+    similarities: Similarities
     prod_score: float
     final_score: float
     category: Category
     rule: str
 
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("similarities",))
 
-@dataclass(frozen=True, slots=True)
-class ChanceTerm:
+
+class ChanceTerm(Struct, frozen=True):
     """A term of a probability: it adds ``weight * value`` to the log-odds."""
 
     name: str
@@ -204,8 +205,7 @@ class ChanceTerm:
         return self.weight * self.value
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateChance:
+class DuplicateChance(Struct, frozen=True):
     """The probability that a person calls a pair a duplicate, its lower bound, and its terms."""
 
     probability: float
@@ -213,8 +213,7 @@ class DuplicateChance:
     account: tuple[ChanceTerm, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSummary:
+class ChangeSummary(Struct, frozen=True, kw_only=True):
     """An indexed change without its signature; ``id`` grows with the order of indexing."""
 
     id: int
@@ -226,8 +225,7 @@ class ChangeSummary:
     on_main: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRow(ChangeSummary):
+class ChangeRow(ChangeSummary, frozen=True, kw_only=True):
     """An indexed change with its repository, its packed signature and the version that made the signature."""
 
     repo: str

@@ -5,7 +5,6 @@ A search reads dozens of signatures, so unpacking avoids loops over bytes.
 
 import struct
 from functools import lru_cache
-from struct import Struct
 
 from custody.core.errors import StoreError
 from custody.dupes.model import Signature
@@ -25,9 +24,9 @@ _SETS = (
 )
 _IDS = ("references", "commits", "picked", "reverted")
 _MINHASHES = ("minhash", "intent", "structure")
-_HEAD = Struct(f"<{len(_MINHASHES) + len(_SETS) + len(_IDS)}H")
+_HEAD = struct.Struct(f"<{len(_MINHASHES) + len(_SETS) + len(_IDS)}H")
 """Bytes of each MinHash, and words of each set and each list of ids."""
-_FIXED = Struct("<qqIIIIB")
+_FIXED = struct.Struct("<qqIIIIB")
 """The exact hashes, the counts, the flags."""
 _BOT, _RELEASE, _PRODUCTION, _WHOLE = 1, 2, 4, 8
 _COUNT_MAX = 2**32 - 1
@@ -120,5 +119,5 @@ def _pack_bottom_sketch(sketch: BottomSketch) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=512)
-def _make_word_struct(count: int) -> Struct:
-    return Struct(f"<{count}I")
+def _make_word_struct(count: int) -> struct.Struct:
+    return struct.Struct(f"<{count}I")

@@ -5,11 +5,12 @@ May touch the open database that it is given.
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby, islice
 from operator import itemgetter
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import CommitSha
@@ -29,8 +30,7 @@ COPY_BATCH = 5_000
 """Rows copied per statement."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedTerms:
+class SharedTerms(Struct, frozen=True):
     """A change with the weight and the number of the searched terms that it shares."""
 
     change: int
@@ -38,8 +38,7 @@ class SharedTerms:
     terms: int
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceRow:
+class EvidenceRow(Struct, frozen=True):
     """The evidence of a suggestion as canonical JSON; ``id`` is its digest."""
 
     id: str

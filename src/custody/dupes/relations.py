@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from custody.core.patterns import lazy_pattern
 from custody.dupes.model import Category, PairScore, Relation, Signature
 from custody.dupes.rules import DedupeRules
 from custody.sketch.hashing import estimate_sketch_containment
@@ -12,33 +14,34 @@ from custody.sketch.hashing import estimate_sketch_containment
 
 
 MESSAGE_CHARS_MAX = 20_000
-"""Characters read of all messages together."""
+"""Maximum characters read from all messages of a change together."""
 
 _NUMBER = r"(?:[\w.-]{1,64}/[\w.-]{1,64})?(?:#|gh-|GH-)(\d{1,7})\b"
-_CLOSING = re.compile(rf"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|ticket)\b[ :]{{0,3}}{_NUMBER}", re.IGNORECASE)
-_MENTION = re.compile(_NUMBER)
-_URL = re.compile(r"github\.com/[\w.-]{1,100}/[\w.-]{1,100}/(?:issues|pull)/(\d{1,7})\b")
+_CLOSING = lazy_pattern(
+    rf"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|ticket)\b[ :]{{0,3}}{_NUMBER}", re.IGNORECASE
+)
+_MENTION = lazy_pattern(_NUMBER)
+_URL = lazy_pattern(r"github\.com/[\w.-]{1,100}/[\w.-]{1,100}/(?:issues|pull)/(\d{1,7})\b")
 _SHA = r"([0-9a-f]{7,64})\b"
-_PICKED = re.compile(
+_PICKED = lazy_pattern(
     rf"(?:cherry[ -]picked from (?:commit )?|backport(?:ed)?(?: of| from)?(?: commit)? |\[PR #\d{{1,7}}/){_SHA}"
     r"[^\n\]]{0,80}",
     re.IGNORECASE,
 )
-_REVERTED = re.compile(rf"\breverts? (?:commit |changeset )?{_SHA}", re.IGNORECASE)
-_REVERT_TITLE = re.compile(r'^\s*revert:? ["\']?', re.IGNORECASE)
-_RELAND_TITLE = re.compile(r"^\s*(?:re-?land(?:ed)?|re-?apply|reapply)\b", re.IGNORECASE)
-_RELEASE_TITLE = re.compile(
+_REVERTED = lazy_pattern(rf"\breverts? (?:commit |changeset )?{_SHA}", re.IGNORECASE)
+_REVERT_TITLE = lazy_pattern(r'^\s*revert:? ["\']?', re.IGNORECASE)
+_RELAND_TITLE = lazy_pattern(r"^\s*(?:re-?land(?:ed)?|re-?apply|reapply)\b", re.IGNORECASE)
+_RELEASE_TITLE = lazy_pattern(
     r"^\s*(?:chore\(release\)|release|bump(?:ed)? version|version bump|prepare(?: for)? release"
     r"|v?\d+\.\d+(?:\.\d+)?\s*$)",
     re.IGNORECASE,
 )
-_BOT = re.compile(
+_BOT = lazy_pattern(
     r"\[bot\]|(?:^|[^a-z])bot(?:$|[^a-z])|dependabot|renovate|pre-commit-ci|pyup|greenkeeper", re.IGNORECASE
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MessageReferences:
+class MessageReferences(Struct, frozen=True):
     """References as written: numbers of issues, prefixes of commit ids."""
 
     closing: frozenset[str]
@@ -83,7 +86,7 @@ def is_release_title(title: str) -> bool:
     return bool(_RELEASE_TITLE.match(title))
 
 
-def is_bot_author(author: str) -> bool:
+def is_bot_change_author(author: str) -> bool:
     """Return whether a name is that of a bot."""
     return bool(_BOT.search(author))
 
@@ -92,8 +95,7 @@ def _join_commit_messages(texts: Iterable[str]) -> str:
     return "\n".join(texts)[:MESSAGE_CHARS_MAX]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitRelations:
+class GitRelations(Struct, frozen=True, kw_only=True):
     """What git knows about a change and an ``other`` one.
 
     ``other_on_target``: it is merged into the branch that this one targets. ``reverts_other``: this one is the inverse
@@ -139,7 +141,7 @@ def _find_revert_relation(title: str, this: Signature, other: Signature, git: Gi
 
 
 def _find_repeat_relation(title: str, this: Signature, other: Signature, git: GitRelations) -> Iterator[RelationReason]:
-    """Yield how the same change is repeated: relanded, backported, or already merged."""
+    """Yield how the same change is repeated: merged again, backported, or already merged."""
     picked = bool(this.picked & other.commits)
     if is_reland_title(title) or (git.other_reverted and not picked):
         yield Relation.RELAND_OF, "the other was reverted since" if git.other_reverted else "its title says so"

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
 from custody.core.errors import RulesError
 from custody.core.rules import check_rule_choice, check_rule_keys, check_rule_order, check_rule_ranges
+from custody.core.structs import hash_struct
 
 # Default path patterns of each channel.
 # The last matching pattern of a list decides; a pattern with ``!`` excludes files. Channels are tried in order, and all
@@ -114,14 +117,13 @@ _COUNTS = ("rewrite_lines_max", "rewrite_files_max")
 """Rules that are counts without an upper limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DedupeRules:
+class DedupeRules(Struct, frozen=True, kw_only=True):
     """Rules for classifying, sketching, searching, comparing and clustering changes."""
 
     profile: Literal["fitted", "document"] = "fitted"
     """``fitted``: categories and a fitted model decide; ``document``: only the categories of document 002 decide."""
 
-    channel_patterns: Mapping[str, tuple[str, ...]] = field(hash=False, default_factory=lambda: PATTERNS)
+    channel_patterns: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: PATTERNS)
     """Path patterns of this channel; ``!`` excludes files; files without a channel are production."""
 
     main_branches: tuple[str, ...] = (
@@ -139,7 +141,7 @@ class DedupeRules:
     mask_strings: bool = True
     """Whether the masked view of tokens treats all strings as equal."""
 
-    weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _WEIGHTS)
+    weights: Mapping[str, float] = field(default_factory=lambda: _WEIGHTS)
     """Weight of this similarity; the first five are in the production score, the last two in the final score."""
     tests_score_max: float = 0.2
     """Maximum that tests add to the final score."""
@@ -186,8 +188,8 @@ class DedupeRules:
     def __post_init__(self) -> None:
         check_rule_choice("dedupe.profile", self.profile, PROFILES)
         frozen = {channel: tuple(patterns) for channel, patterns in self.channel_patterns.items()}
-        object.__setattr__(self, "channel_patterns", MappingProxyType(frozen))
-        object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
+        force_setattr(self, "channel_patterns", MappingProxyType(frozen))
+        force_setattr(self, "weights", MappingProxyType(dict(self.weights)))
         self._check_patterns()
         self._check_weights()
         check_rule_ranges("dedupe", {name: getattr(self, name) for name in _SHARES}, least=0, most=1)
@@ -211,6 +213,9 @@ class DedupeRules:
         production = math.fsum(weight for name, weight in self.weights.items() if name.startswith("prod_"))
         if not 0 < production <= 1 + _ROUNDING:
             raise RulesError("dedupe.weights", f"of production add up to {production:g}, not to at most 1")
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("channel_patterns", "weights"))
 
 
 def _find_channel_pattern_problem(pattern: str) -> str | None:

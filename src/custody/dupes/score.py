@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import (
@@ -288,8 +289,7 @@ UNIT = 1_000
 """The integer for a weight of 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """The terms to search for: their weights, and the number of changes with each."""
 
     weights: Mapping[int, int]

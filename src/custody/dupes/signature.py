@@ -5,8 +5,9 @@ hide what is tested.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.dupes.exact_hash import compute_exact_hashes
 from custody.dupes.facts.model import FACTS_VERSION, Channel
@@ -22,7 +23,7 @@ from custody.dupes.model import (
 from custody.dupes.relations import (
     MessageReferences,
     find_message_references,
-    is_bot_author,
+    is_bot_change_author,
     is_release_title,
     strip_commit_pointers,
 )
@@ -95,8 +96,7 @@ def key_from_exact_hash(digest: str) -> int:
     return int.from_bytes(bytes.fromhex(digest[:16]), "big", signed=True)
 
 
-@dataclass(slots=True)
-class _LineFeatures:
+class _LineFeatures(Struct):
     """Shingles, lines and identifiers of changed lines."""
 
     shingles: list[str] = field(default_factory=list)
@@ -157,7 +157,7 @@ class _SketchInput:
             commits=frozenset(map(commit_sha_to_number, change.commits[:COMMITS_MAX])),
             picked=frozenset(map(commit_sha_to_number, self._references.picked)),
             reverted=frozenset(map(commit_sha_to_number, self._references.reverted)),
-            is_bot=is_bot_author(change.author),
+            is_bot=is_bot_change_author(change.author),
             is_release=is_release_title(change.title),
         )
 

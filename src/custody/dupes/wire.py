@@ -12,6 +12,13 @@ from custody.core.wire.report import Report
 CategoryName = Literal["SAME_CHANGE", "SAME_FEATURE", "COMPETING_IMPLEMENTATION", "RELATED", "NOT_RELATED"]
 
 
+SUGGESTIONS_MAX = 5
+"""Default number of reported suggestions."""
+DUPLICATE_ANSWERS = ("duplicate", "same-feature", "competing")
+"""Answers which mean that only one of two changes should be merged."""
+ANSWERS = (*DUPLICATE_ANSWERS, "related", "different")
+
+
 class UnreadChange(msgspec.Struct, frozen=True):
     """A change that could not be read, and why."""
 

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from custody.attribution import Grade, LineOwner
 from custody.cite import CitationCode as CiteCode
@@ -45,8 +46,9 @@ FileRange = tuple[str, AddedRange]
 
 
 def check_attribution(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """Yield the reasons about who wrote the added lines; none for a change that adds no lines."""
+    """Yield the reasons about who wrote the added lines, or about a change that adds none without a voucher."""
     if not evidence.files:
+        yield from _find_unattributed_file_reasons(evidence, rules)
         return
     yield from _find_missing_evidence_reasons(evidence, rules)
     # Without any records, lines without evidence are not a finding: nothing could be checked.
@@ -56,6 +58,18 @@ def check_attribution(evidence: GateEvidence, rules: GateRules) -> Iterator[Reas
         yield from _find_self_reported_reasons(file_ranges, rules)
         yield from _find_weak_evidence_reasons(file_ranges, rules)
         yield from _find_agent_share_reasons(file_ranges, rules)
+
+
+def _find_unattributed_file_reasons(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield a reason for a change that only removes lines, renames or changes modes, where that needs a voucher."""
+    if evidence.unattributed and not rules.counts(Assurance.SELF_REPORTED):
+        named = join_reason_parts([f"'{path}'" for path in evidence.unattributed], SHOWN_MAX)
+        yield rules.reason(
+            ReasonCode.ATTR_NONE,
+            f"nothing shows who removed lines, renamed files or changed modes ({_name_assurance_rule(rules)}): {named}",
+            READ_IT,
+            [ChangeSpot(path) for path in evidence.unattributed],
+        )
 
 
 def _find_missing_evidence_reasons(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
@@ -320,7 +334,10 @@ def check_policy(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
 
 
 def check_trust(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """Yield the reasons from the agents' records; none where agents wrote no lines."""
+    """Yield the reasons from the agents' records, or from the rejection of a change that agents wrote no lines of."""
+    if evidence.rejected_by is not None:
+        sentence = f"this change was already rejected or reverted by {evidence.rejected_by}"
+        yield rules.reason(ReasonCode.TRUST_REJECTED, sentence)
     file_ranges = [(path, added_range) for path, added_range in evidence.ranges if added_range.whose.is_agent]
     if not file_ranges:
         return

@@ -3,10 +3,12 @@
 May touch the terminal. Calls use cases and renders their reports.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from msgspec import Struct
@@ -14,22 +16,15 @@ from msgspec import Struct
 from custody import __version__
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.core.wire.report import encode_report
-from custody.gate.app.gate import GateRequest, encode_verdict_form, find_first_added_place, gate
-from custody.gate.wire.report import (
-    GateReport,
-    PlaceReport,
-    ReasonReport,
-    count_lines_by_author,
-    render_assurance_note,
-    render_skipped_check,
-)
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns, wrap_text
-from custody.trust.cli.trust import render_agent_approval
-from custody.trust.wire import AgentApproval
-from custody.workspace.machine import open_atomic_file
-from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.gate.app.gate import GateRequest
+    from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport
+    from custody.trust.wire import AgentApproval
+    from custody.workspace.workspace import Workspace
+
 
 SHA_DIGITS = 7
 STRONGEST_SHOWN_MAX = 2
@@ -132,10 +127,13 @@ def gate_command(  # noqa: PLR0913 - one for each option
       custody gate origin/main
       custody gate --worktree
       custody gate v1.2..v1.3 --json
-      custody gate origin/main --description pull-request.md
       custody gate origin/main --format markdown > comment.md
       custody gate origin/main --format statement --sign-key ci --out v.json
     """
+    from custody.core.wire.report import encode_report
+    from custody.gate.app.gate import GateRequest, gate
+    from custody.workspace.machine import open_atomic_file
+
     if worktree == (change is not None):
         raise InputError("pass either a change or --worktree", hint="for example 'custody gate main..HEAD'")
     if form is not None and as_json:
@@ -148,7 +146,7 @@ def gate_command(  # noqa: PLR0913 - one for each option
     workspace = open_command_workspace(ctx)
     request = GateRequest(change=change, description=text, budget="look" if no_reserve or worktree else "reserve")
     report = gate(workspace, request)
-    lines = render_verdict(report, current_screen(), _name_change(change), verbose=verbose)
+    lines = render_verdict(report, current_screen(workspace), _name_change(change), verbose=verbose)
     if form is None and out is None:
         return print_command_report(report, lines, as_json=as_json)
     data = (
@@ -174,6 +172,8 @@ def _name_change(change: str | None) -> str:
 def _encode_verdict_output(
     report: GateReport, form: str, key: Path | None, workspace: Workspace, request: GateRequest
 ) -> bytes:
+    from custody.gate.app.gate import encode_verdict_form, find_first_added_place
+
     if form != "statement":
         return encode_verdict_form(
             report, form, __version__, find_first_added_place(workspace, request) if form == "sarif" else None
@@ -213,6 +213,8 @@ def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: 
 
 
 def _render_verdict_title(report: GateReport, screen: Screen, change: str) -> TextLine:
+    from custody.gate.wire.report import count_lines_by_author, render_assurance_note
+
     if report.fork == report.head:
         return (StyledText("NOTHING TO MERGE", "muted"), f"  {change}")
     look = VERDICT_LOOKS[report.level]
@@ -238,8 +240,9 @@ def _wrap_for_screen(text: str, screen: Screen) -> list[str]:
 def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[TextLine]:
     """Yield the first places of each reason that has some; codes are shown on a wide screen."""
     rows = [row for reason in reasons for row in _list_reason_places(reason)]
-    places = [screen.cut(place, max(PLACE_COLUMNS_MIN, screen.columns // 2 - NUMBER_COLUMNS)) for place, _, _ in rows]
-    taken = NUMBER_COLUMNS + max(map(text_columns, places), default=0) + 2
+    room = max(PLACE_COLUMNS_MIN, screen.columns // 2 - NUMBER_COLUMNS)
+    places = [screen.link_file(screen.cut_start(_name_place(place), room), place.path) for place, _, _ in rows]
+    taken = NUMBER_COLUMNS + max((text_columns(place.text) for place in places), default=0) + 2
     if screen.is_wide:
         taken += max((len(code) for _, _, code in rows), default=0) + 2
     table: list[list[Piece]] = []
@@ -249,13 +252,13 @@ def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[
     yield from table_lines(table, screen)
 
 
-def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[str, str, str]]:
+def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[PlaceReport, str, str]]:
     """Yield the place, the words and the code of each row; the last row of a reason counts the places left out."""
     shown = reason.places[:PLACES_SHOWN_MAX]
     more = len(reason.places) - len(shown)
     for at, place in enumerate(shown, 1):
         rest = f", and {count_noun(more, 'more place')}" if more and at == len(shown) else ""
-        yield _name_place(place), f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}", reason.code
+        yield place, f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}", reason.code
 
 
 def _name_place(place: PlaceReport) -> str:
@@ -279,6 +282,9 @@ def _render_reason(reason: ReasonReport, screen: Screen, *, verbose: bool) -> It
 
 def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
     """Yield the authors of the added lines, their agents, and the skipped checks."""
+    from custody.gate.wire.report import render_skipped_check
+    from custody.trust.cli.trust import render_agent_approval
+
     yield _render_added_line_counts(report)
     if verbose:
         yield from (render_agent_approval(agent) for agent in report.trust)
@@ -324,6 +330,8 @@ def _render_agent_trust(agent: AgentApproval, screen: Screen) -> str:
 
 def _render_added_line_counts(report: GateReport) -> str:
     """Return the number of added lines by author."""
+    from custody.gate.wire.report import count_lines_by_author
+
     counts = count_lines_by_author(report.added)
     total = sum(counts.values())
     unread = f"; {count_noun(len(report.unread), 'file')} not checked" if report.unread else ""

@@ -1,9 +1,10 @@
 """The nouns of the gate: evidence about a change, reasons by code, the verdict."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.attribution import Grade, LineOwner
 from custody.cite import Finding
@@ -66,8 +67,7 @@ class ReasonCode(Enum):
     POLICY_CHANGED = "POLICY-CHANGED"
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonInfo:
+class ReasonInfo(Struct, frozen=True):
     """The meaning of a reason, its remedy, its default level, and the reasons it may never be milder than.
 
     Lost evidence turns each of ``never_milder_than`` into this reason, and losing evidence must not help.
@@ -249,16 +249,14 @@ def join_reason_parts(parts: Sequence[str], shown_max: int) -> str:
     return "; ".join([*parts[:shown_max], *([f"and {rest} more"] if rest > 0 else [])])
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSpot:
+class ChangeSpot(Struct, frozen=True):
     """Lines of a file of the change; None for the file as a whole."""
 
     path: str
     lines: Lines | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """A reason against a change: its code and level, a sentence, what to do, and the places concerned, if any."""
 
     code: ReasonCode
@@ -268,8 +266,7 @@ class Reason:
     spots: tuple[ChangeSpot, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AddedRange:
+class AddedRange(Struct, frozen=True):
     """Added lines with the same author; ``tier`` and ``grade`` rate the evidence, None where unknown.
 
     ``author`` is the agent that wrote them, wholly or in part; None if unknown or not an agent. ``assurance`` says who
@@ -289,32 +286,28 @@ class AddedRange:
         return self.assurance or Assurance.SELF_REPORTED
 
 
-@dataclass(frozen=True, slots=True)
-class MissingEvidence:
+class MissingEvidence(Struct, frozen=True):
     """Evidence that could not be gathered: why, and what to do."""
 
     why: str
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileAdditions:
+class FileAdditions(Struct, frozen=True):
     """A file that the change adds lines to, and who wrote these lines."""
 
     path: str
     authorship: tuple[AddedRange, ...] | MissingEvidence
 
 
-@dataclass(frozen=True, slots=True)
-class RecordState:
+class RecordState(Struct, frozen=True):
     """The state of the store: gaps in the recording, and damage found."""
 
     gaps: tuple[RecordingGap, ...] = ()
     damage: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TrustAnswer:
+class TrustAnswer(Struct, frozen=True):
     """Whether an agent's record allows the change to merge without review, and how far that record can be believed."""
 
     author: ChangeAuthor
@@ -322,8 +315,7 @@ class TrustAnswer:
     assurance: Assurance = Assurance.SELF_REPORTED
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarChange:
+class SimilarChange(Struct, frozen=True):
     """Another change that is similar to this one: its display name, the verdict on the two, and why."""
 
     name: str
@@ -332,8 +324,7 @@ class SimilarChange:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeText:
+class ChangeText(Struct, frozen=True):
     """A text of the change (a document, a message, the description), and the findings about its citations."""
 
     name: str
@@ -341,8 +332,7 @@ class ChangeText:
     is_file: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class CallsBeforeEdit:
+class CallsBeforeEdit(Struct, frozen=True):
     """The calls of an agent before it changed a risky file; ``chance`` is the geometric mean of their probabilities."""
 
     path: str
@@ -351,14 +341,14 @@ class CallsBeforeEdit:
     calls: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GateEvidence:
+class GateEvidence(Struct, frozen=True):
     """All evidence that the checks use.
 
     A change without ``files`` adds nothing. ``period`` is None where its time is unknown, ``recorded`` where nothing
     has been recorded. ``trust`` has an answer for every agent that wrote added lines. ``duplicates`` and ``calls`` are
     None if their check is off; ``texts``, those that cite or should, are then empty. ``policy`` lists edited rules,
-    ``guarded`` the edited files that decide what may merge.
+    ``guarded`` the edited files that decide what may merge. ``unattributed`` lists the files of a change that adds no
+    lines: only added lines have an author. ``rejected_by`` says who rejected a change that no agent wrote lines of.
     """
 
     files: tuple[FileAdditions, ...]
@@ -370,14 +360,16 @@ class GateEvidence:
     calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
+    unattributed: tuple[str, ...] = ()
+    rejected_by: str | None = None
 
     @property
     def assurance(self) -> Assurance:
-        """Return the lowest assurance of the evidence that speaks for the change; for unknown lines, self-reported.
+        """Return the lowest assurance of the evidence that speaks for the change; for unknown authors, self-reported.
 
-        A change without added lines rests on nothing that was reported.
+        A change without files rests on nothing that was reported.
         """
-        if any(isinstance(file.authorship, MissingEvidence) for file in self.files):
+        if self.unattributed or any(isinstance(file.authorship, MissingEvidence) for file in self.files):
             return Assurance.SELF_REPORTED
         trust = () if isinstance(self.trust, MissingEvidence) else self.trust
         favorable = [added.rated for _, added in self.ranges]
@@ -395,8 +387,7 @@ class GateEvidence:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class GateVerdict:
+class GateVerdict(Struct, frozen=True):
     """The level of the strictest reason, and all reasons, the strictest first."""
 
     level: VerdictLevel

@@ -1,9 +1,11 @@
 """Every number and level of the gate."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from custody.attribution import TIERS, Grade
 from custody.core.assurance import Assurance
@@ -15,6 +17,7 @@ from custody.core.rules import (
     check_rule_range,
     check_rule_ranges,
 )
+from custody.core.structs import hash_struct
 from custody.gate.model import CODES, ChangeSpot, Reason, ReasonCode, VerdictLevel
 
 LevelName = Literal["approve", "review", "block"]
@@ -35,8 +38,7 @@ REPORTS = ("**/*report*", "**/reports/**", "**/research/**")
 _LEVELS: Mapping[str, LevelName] = MappingProxyType({code.value: about.usual.value for code, about in CODES.items()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateRules:
+class GateRules(Struct, frozen=True, kw_only=True):
     """How good evidence about added lines has to be, and how strict the gate is where it is not."""
 
     tier_max: int = 4
@@ -69,11 +71,11 @@ class GateRules:
     """Where the lines of an approval without review are reserved: in this store, or at a remote for all clones."""
     budget_remote: str = "origin"
     """The remote of ``budget = "remote"``: a service that the user added under this name, else a git remote."""
-    levels: Mapping[str, LevelName] = field(hash=False, default_factory=lambda: _LEVELS)
+    levels: Mapping[str, LevelName] = field(default_factory=lambda: _LEVELS)
     """The level of each reason; missing evidence is never milder than bad evidence."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", MappingProxyType(dict(self.levels)))
+        force_setattr(self, "levels", MappingProxyType(dict(self.levels)))
         check_rule_range("gate.tier_max", self.tier_max, least=1, most=len(TIERS))
         check_rule_choice("gate.grade_min", self.grade_min, [grade.value for grade in Grade])
         check_rule_choice("gate.assurance_min", self.assurance_min, [assurance.value for assurance in Assurance])
@@ -122,6 +124,9 @@ class GateRules:
                     raise RulesError(
                         "gate.levels", _describe_milder_level(code, self.level(code), other, self.level(other))
                     )
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("levels",))
 
 
 def _describe_milder_level(code: ReasonCode, level: VerdictLevel, other: ReasonCode, its: VerdictLevel) -> str:

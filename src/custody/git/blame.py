@@ -1,7 +1,8 @@
 """``git blame``: one process per file, and its parsers."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
@@ -22,8 +23,7 @@ from custody.git.objects import FileAt, NoObject, list_commit_tree, look_up_obje
 # Parsing of ``git blame --porcelain``. Pure.
 
 
-@dataclass(frozen=True, slots=True)
-class BlameEntry:
+class BlameEntry(Struct, frozen=True):
     """``lines`` of the blamed version come from the lines ``origin`` of ``path`` in ``commit``.
 
     ``texts`` are the bytes of the lines without line feeds; ``authored`` is the author time of the commit.
@@ -41,8 +41,7 @@ class BlameEntry:
 _DAMAGED = b"(unknown)"
 
 
-@dataclass(frozen=True, slots=True)
-class _BlameHeader:
+class _BlameHeader(Struct, frozen=True):
     commit: CommitSha
     origin: int
     final: int

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from custody.core.errors import GitError, InputError
 from custody.core.ids import BlobSha, CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.failure import escape_git_output
 
 _SHOWN_BYTES = 80
@@ -124,8 +125,8 @@ def parse_repo_path(raw: bytes) -> RepoPath:
 # git's C-style quoting of names (``"a\"b\n\303\244"``), in formats without ``-z``.
 
 
-_ESCAPE = re.compile(rb'\\(?:([abtnvfr"\\])|([0-3][0-7]{2}))')
-_QUOTED = re.compile(rb'"(?:[^"\\]|\\[abtnvfr"\\]|\\[0-3][0-7]{2})*"')
+_ESCAPE = lazy_pattern(rb'\\(?:([abtnvfr"\\])|([0-3][0-7]{2}))')
+_QUOTED = lazy_pattern(rb'"(?:[^"\\]|\\[abtnvfr"\\]|\\[0-3][0-7]{2})*"')
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 +,-./=@_")
 _LETTERS = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
 

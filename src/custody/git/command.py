@@ -2,20 +2,22 @@
 
 import contextlib
 import os
-import re
 import select
 import signal
 import subprocess
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Generic, Self, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from custody.core.errors import GitError
+from custody.core.patterns import lazy_pattern
 from custody.git.environment import SETTINGS, find_program, make_open_environment
 from custody.git.failure import Circumstances, explain_git_failure
 
@@ -26,8 +28,7 @@ CHUNK_BYTES = 65_536
 BRIEF_SECONDS_MAX = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessLimits:
+class ProcessLimits(Struct, frozen=True, kw_only=True):
     """Limits of one git process, or of one request to it; our own time between two reads does not count."""
 
     wait_seconds_max: float = 600.0
@@ -42,8 +43,7 @@ class ProcessLimits:
 USUAL = ProcessLimits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessOrder:
+class ProcessOrder(Struct, frozen=True, kw_only=True):
     """A git command with its limits; ``circumstances`` is called only when git has failed."""
 
     verb: str
@@ -263,8 +263,7 @@ def require_git_program(environment: Mapping[str, str]) -> str:
     return program
 
 
-@dataclass(frozen=True, slots=True)
-class Git:
+class Git(Struct, frozen=True):
     """How git is started: folder, environment, limits and settings.
 
     With ``common_dir``, hints of errors say whether the clone is partial or shallow.
@@ -317,7 +316,7 @@ class Git:
 
 
 OLDEST = (2, 34)
-_VERSION = re.compile(rb"git version (\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
+_VERSION = lazy_pattern(rb"git version (\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 
 
 def parse_git_version(answer: bytes) -> tuple[int, ...]:

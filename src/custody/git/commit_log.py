@@ -2,32 +2,32 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_commit_sha, parse_object_id
 from custody.git.command import AnswerStream, Git
 from custody.git.failure import check_full_object_id, encode_commit_id_lines, to_pathspec_arguments
-from custody.git.objects import NoObject, ObjectInfo, look_up_objects
+from custody.git.objects import NoObject, ObjectConnections, ObjectInfo, look_up_objects
 
 # People and times of a commit: claims in bytes, never checked.
 
 
-_TIME = re.compile(rb"(-?\d{1,20}) ([+-]\d{1,12})")
+_TIME = lazy_pattern(rb"(-?\d{1,20}) ([+-]\d{1,12})")
 
 
-@dataclass(frozen=True, slots=True)
-class ZonedTime:
+class ZonedTime(Struct, frozen=True):
     """Seconds since 1970 in UTC, and the zone of the writer, such as ``+0530``."""
 
     seconds: int
     zone: str
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(Struct, frozen=True):
     """A name and an email address; ``at`` is None if the line of the commit is damaged.
 
     Bytes are UTF-8 if the commit declares its encoding correctly.
@@ -64,8 +64,7 @@ CommitParents = tuple[CommitSha, tuple[CommitSha, ...]]
 """A commit and its parents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A commit; names and message are UTF-8 if it declares its encoding correctly."""
 
     id: CommitSha
@@ -128,7 +127,7 @@ def _split_commit_message(message: bytes) -> tuple[bytes, bytes]:
 # Parsing of commit objects. Pure.
 
 
-_PERSON = re.compile(rb"(.*?) ?<(.*?)>(?: (-?\d{1,20} [+-]\d{1,12}))?.*", re.DOTALL)
+_PERSON = lazy_pattern(rb"(.*?) ?<(.*?)>(?: (-?\d{1,20} [+-]\d{1,12}))?.*", re.DOTALL)
 
 
 def parse_commit(commit: CommitSha, content: bytes) -> Commit:
@@ -160,8 +159,7 @@ def _parse_commit_person(line: bytes) -> Person:
 # Ancestry of any number of pairs in one walk. Pure.
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Ancestry:
+class Ancestry(Struct, frozen=True, order=True):
     """``ancestor`` is reachable from ``descendant`` by parents; a commit is its own ancestor."""
 
     ancestor: CommitSha
@@ -199,8 +197,7 @@ _STOP_SEARCHED_MAX = 32
 """Ancestors up to which searching for the end of a walk pays: git compares them one by one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
+class Walk(Struct, frozen=True, kw_only=True):
     """The extent of a walk: without the ancestors of ``without``, at most ``count_max`` commits.
 
     ``since_seconds`` excludes earlier commits. ``simplified`` returns children before parents, and as parents the next
@@ -246,10 +243,12 @@ def read_root_commits(git: Git, commits: Iterable[CommitSha]) -> list[CommitSha]
         return sorted(commit for commit, _ in roots)
 
 
-def find_ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
-    """Return the true ``pairs``, by three processes and one walk."""
+def find_ancestries(
+    git: Git, pairs: Collection[Ancestry], shared: ObjectConnections | None = None
+) -> frozenset[Ancestry]:
+    """Return the ``pairs`` with an ancestor and its descendant. Starts at most three git processes."""
     ids = sorted({check_full_object_id(sha) for pair in pairs for sha in (pair.ancestor, pair.descendant)})
-    present = {sha for sha, info in zip(ids, look_up_objects(git, ids), strict=True) if _is_commit_object(info)}
+    present = {sha for sha, info in zip(ids, look_up_objects(git, ids, shared), strict=True) if _is_commit_object(info)}
     known = [pair for pair in pairs if pair.ancestor in present and pair.descendant in present]
     if not known:
         return frozenset()

@@ -3,13 +3,15 @@
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import BlobSha, CommitSha
 from custody.core.paths import Hunk, RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import (
     ChunkReader,
     make_git_output_error,
@@ -23,7 +25,7 @@ from custody.git.failure import check_full_object_id, to_pathspec_arguments
 # Parsing of ``git diff-tree --raw -z``: the changed files of a commit. Pure.
 
 
-_HEAD = re.compile(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([AMDTRC])(\d{0,3})")
+_HEAD = lazy_pattern(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([AMDTRC])(\d{0,3})")
 
 
 class ChangeKind(Enum):
@@ -38,8 +40,7 @@ class ChangeKind(Enum):
     COPIED = "C"
 
 
-@dataclass(frozen=True, slots=True)
-class DiffSide:
+class DiffSide(Struct, frozen=True):
     """One side of a change; ``mode`` is 0o120000 for a link, 0o160000 for a submodule (``blob`` is its commit)."""
 
     path: RepoPath
@@ -47,8 +48,7 @@ class DiffSide:
     blob: BlobSha
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """A file before and after; None if it did not exist. ``similarity`` is git's percentage for renames and copies."""
 
     kind: ChangeKind
@@ -67,8 +67,7 @@ class FileChange:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class CommitFiles(Generic[T]):
+class CommitFiles(Struct, Generic[T], frozen=True):
     """The changed files of ``commit``, in git's order."""
 
     commit: CommitSha
@@ -123,8 +122,7 @@ _DIFF_TREE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """A comparison of ``commit`` with ``parent``, which may be any commit.
 
     None means its first parent; a commit without parents (a root, or the boundary of a shallow clone) adds everything.
@@ -197,7 +195,7 @@ def _make_unknown_commit_error(comparison: Comparison) -> GitError:
 # ``diff --git`` line, where two names with spaces are ambiguous.
 
 
-_HUNK = re.compile(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@.*", re.DOTALL)
+_HUNK = lazy_pattern(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@.*", re.DOTALL)
 _START = b"diff --git "
 _REMOVED, _ADDED, _NO_NEWLINE = b"-", b"+", b"\\"
 _BINARY = b"Binary files "
@@ -219,8 +217,7 @@ class HunkDetail(Enum):
     """The lines exceed the limits; no hunks."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True):
     """A changed file with its hunks; none if only mode or name changed, or if ``shown`` says why."""
 
     change: FileChange
@@ -232,8 +229,7 @@ CommitDiff: TypeAlias = CommitFiles[FileDiff]
 """A commit with its removed and added lines."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchLimits:
+class PatchLimits(Struct, frozen=True, kw_only=True):
     """Limits of the bytes of lines; larger files are marked as too large."""
 
     file_bytes_max: int = 16 * _MEGABYTE

@@ -1,12 +1,14 @@
 """Discovery of the repository around a folder; repositories whose files point elsewhere are rejected."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import GitError, InputError
 from custody.git.command import NEEDS, Git, ProcessLimits
 from custody.git.environment import make_open_environment
+from custody.git.refs import HEAD_OPTIONS, RepositoryHead, parse_head
 from custody.git.work_tree_file import read_small_file
 
 # rev-parse prints it unchanged. Absolute paths of git never contain "//", so that a folder with newlines in its name
@@ -14,14 +16,13 @@ from custody.git.work_tree_file import read_small_file
 _SEPARATOR = "--//"
 _COMMAND = (
     *("rev-parse", "--path-format=absolute", "--git-dir", _SEPARATOR, "--git-common-dir", _SEPARATOR, "--show-cdup"),
-    *(_SEPARATOR, "--show-object-format"),
+    *(_SEPARATOR, "--show-object-format", _SEPARATOR, *HEAD_OPTIONS),
 )
 _GIT_FILE_BYTES_MAX = 8192
 _FORMATS = ("sha1", "sha256")
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryPlace:
+class RepositoryPlace(Struct, frozen=True):
     """The absolute paths of a repository, without symbolic links; ``work_tree`` is None for a bare repository.
 
     ``more_objects`` is a folder of ours with additional objects, if any.
@@ -32,6 +33,8 @@ class RepositoryPlace:
     work_tree: Path | None
     object_format: str
     more_objects: Path | None = None
+    head: RepositoryHead | None = None
+    """HEAD at that time; None for an empty branch, and if a branch or tag is called HEAD."""
 
 
 def locate_repository(folder: Path, limits: ProcessLimits) -> RepositoryPlace:
@@ -47,7 +50,7 @@ def locate_repository(folder: Path, limits: ProcessLimits) -> RepositoryPlace:
 def parse_repository_place(answer: bytes, here: Path) -> RepositoryPlace:
     """Parse the output of rev-parse in the folder ``here``."""
     parts = answer.split(f"{_SEPARATOR}\n".encode())
-    if len(parts) != 4 or answer.startswith(b"--path-format"):
+    if len(parts) != 5 or answer.startswith(b"--path-format"):
         raise GitError("git is too old for custody", hint=NEEDS)
     git_dir, common_dir, up = (os.fsdecode(part.removesuffix(b"\n")) for part in parts[:3])
     object_format = parts[3].removesuffix(b"\n").decode("ascii", "replace")
@@ -58,6 +61,7 @@ def parse_repository_place(answer: bytes, here: Path) -> RepositoryPlace:
         common_dir=Path(common_dir),
         work_tree=_resolve_work_tree(here, up) if parts[2] else None,
         object_format=object_format,
+        head=parse_head(parts[4]),
     )
 
 

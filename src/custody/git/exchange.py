@@ -7,13 +7,15 @@ import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from custody.core.errors import GitError, InputError, WorldError
 from custody.core.ids import CommitSha
+from custody.core.patterns import lazy_pattern
 from custody.git.command import USUAL, Git, ProcessLimits, require_git_program
 from custody.git.environment import (
     EXCHANGE_SETTINGS,
@@ -50,18 +52,17 @@ FILE = 0o100644
 BUDGET_REF = f"{REFS}budget"
 """The reference of the shared budget."""
 
-_CHAIN = re.compile(r"refs/custody/[0-9a-f]{32}")
-_NAME = re.compile(r"refs/custody/([0-9a-f]{32}|witness|budget)")
-_KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/([0-9a-f]{32}|witness|budget))")
-_REJECTION = re.compile(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
+_CHAIN = lazy_pattern(r"refs/custody/[0-9a-f]{32}")
+_NAME = lazy_pattern(r"refs/custody/([0-9a-f]{32}|witness|budget)")
+_KNOWN = lazy_pattern(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/([0-9a-f]{32}|witness|budget))")
+_REJECTION = lazy_pattern(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
 
 
 class RemoteMoveError(GitError):
     """The reference of the remote has moved since we read it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """The exchanged evidence in ``folder``; ``object_format`` is that of the repository."""
 
     folder: Path
@@ -213,11 +214,10 @@ def _parse_remote_refs(output: bytes) -> Iterator[Ref]:
 
 BRANCHES = "+refs/heads/*:refs/heads/*"
 PULLS = "+refs/pull/*/head:refs/pull/*/head"
-PULL = re.compile(r"\+refs/pull/([1-9][0-9]{0,9})/head:refs/pull/\1/head")
+PULL = lazy_pattern(r"\+refs/pull/([1-9][0-9]{0,9})/head:refs/pull/\1/head")
 
 
-@dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(Struct, frozen=True):
     """A bare copy in ``folder``; ``token`` is sent to an https remote."""
 
     folder: Path
@@ -287,16 +287,15 @@ NAME_CHARS_MAX = 200
 FANOUT = 2
 """Digits of the folder of a note; one level is enough for some ten thousand notes."""
 
-_REF = re.compile(r"refs/notes/[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
-_NEVER = re.compile(r"\.\.|\.(lock)?(/|$(?!\n))")
-_NOTE = re.compile(rb"[0-9a-f/]{40,128}")
+_REF = lazy_pattern(r"refs/notes/[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
+_NEVER = lazy_pattern(r"\.\.|\.(lock)?(/|$(?!\n))")
+_NOTE = lazy_pattern(rb"[0-9a-f/]{40,128}")
 
 COMMITTER_ENVIRONMENT = MappingProxyType({"GIT_COMMITTER_NAME": OUR_NAME, "GIT_COMMITTER_EMAIL": OUR_EMAIL})
 """The committer of reference updates; without it git would ask the system, and perhaps a name service."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteWriteCount:
+class NoteWriteCount(Struct, frozen=True):
     """Numbers of written and unchanged notes; ``kept_on`` lists commits where the note of another tool stays."""
 
     written: int

@@ -2,23 +2,23 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True):
     """Properties of a clone that may explain a missing object."""
 
     partial: bool = False
     shallow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownFailure:
+class _KnownFailure(Struct, frozen=True):
     pattern: re.Pattern[str]
     family: type[CustodyError]
     hint: str
@@ -49,7 +49,7 @@ _NO_WAY = (
 
 # The first match decides.
 _KNOWN = tuple(
-    _KnownFailure(re.compile(pattern), family, hint)
+    _KnownFailure(lazy_pattern(pattern), family, hint)
     for pattern, family, hint in (
         (
             _NO_ENTRY,
@@ -101,9 +101,9 @@ _KNOWN = tuple(
 
 
 _SHORT = (
-    (re.compile(r"fatal: not a git repository \(or any .*"), "not a git repository"),
-    (re.compile(r"fatal: (not a git repository: .*)"), r"\1"),
-    (re.compile(r"fatal: (?:unknown|bad) revision ('.*')"), r"unknown revision \1"),
+    (lazy_pattern(r"fatal: not a git repository \(or any .*"), "not a git repository"),
+    (lazy_pattern(r"fatal: (not a git repository: .*)"), r"\1"),
+    (lazy_pattern(r"fatal: (?:unknown|bad) revision ('.*')"), r"unknown revision \1"),
 )
 
 
@@ -152,8 +152,8 @@ REVISION_BYTES_MAX = 4096
 PATHS_BYTES_MAX = 100_000
 """Bytes of all paths of one command: some systems allow only 256 kB of arguments."""
 
-_FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SOME_ID = re.compile(r"[0-9a-f]{4,64}")
+_FULL_ID = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SOME_ID = lazy_pattern(r"[0-9a-f]{4,64}")
 
 
 def check_full_object_id(sha: str) -> str:

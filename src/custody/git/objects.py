@@ -4,15 +4,18 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from hashlib import new
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 from custody.core.errors import WorldError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_object_id, parse_repo_path
 from custody.git.command import AnswerStream, Child, Closeable, Git
 from custody.git.failure import check_full_object_id, check_object_id_prefix, escape_git_output, to_pathspec_arguments
@@ -20,12 +23,11 @@ from custody.git.failure import check_full_object_id, check_object_id_prefix, es
 # Parsing of ``git cat-file --batch`` and ``--batch-check``. Pure.
 
 
-_PRESENT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|tree|commit|tag) (\d{1,20})")
-_ABSENT = re.compile(rb"(.+) (missing|ambiguous|submodule)", re.DOTALL)
+_PRESENT = lazy_pattern(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|tree|commit|tag) (\d{1,20})")
+_ABSENT = lazy_pattern(rb"(.+) (missing|ambiguous|submodule)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class FileAt:
+class FileAt(Struct, frozen=True):
     """The name of the contents of ``path`` in ``commit``."""
 
     commit: CommitSha
@@ -35,8 +37,7 @@ class FileAt:
         return f"{self.commit}:{self.path.display}"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectInfo:
+class ObjectInfo(Struct, frozen=True):
     """An object without its contents; ``kind`` is ``blob``, ``tree``, ``commit`` or ``tag``."""
 
     id: str
@@ -44,16 +45,14 @@ class ObjectInfo:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     """An object with its contents."""
 
     info: ObjectInfo
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NoObject:
+class NoObject(Struct, frozen=True):
     """Why an object cannot be read: missing, damaged, ambiguous, submodule or too large; ``name`` is for people."""
 
     name: str
@@ -145,11 +144,10 @@ def write_file_atomically(path: Path, content: bytes) -> None:
 # Parsing of ``git ls-tree -z``: the files of a commit. Pure.
 
 
-_ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]+)\t(.+)", re.DOTALL)
+_ENTRY = lazy_pattern(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]+)\t(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(Struct, frozen=True):
     """A path in a commit; ``kind`` is ``blob``, ``tree`` or ``commit`` (a submodule)."""
 
     path: RepoPath
@@ -170,31 +168,77 @@ def parse_tree_entries(chunks: Iterable[bytes]) -> Iterator[TreeEntry]:
         yield TreeEntry(parse_repo_path(path), int(mode, 8), kind.decode("ascii"), parse_object_id(sha))
 
 
+_KINDS = MappingProxyType({0o040000: "tree", 0o160000: "commit"})
+
+
+def parse_tree_object(content: bytes, id_bytes: int) -> Iterator[TreeEntry]:
+    r"""Yield the entries of one folder, from a tree object with ids of this length.
+
+    >>> [(entry.path.display, entry.kind) for entry in parse_tree_object(b"40000 src\0" + bytes(20), 20)]
+    [('src', 'tree')]
+    """
+    at = 0
+    while at < len(content):
+        space, end = content.find(b" ", at), content.find(b"\0", at)
+        if not at < space < end - 1 <= len(content) - 2 - id_bytes:
+            raise make_git_output_error("expected an entry of a tree", content[at : at + 80])
+        mode, path = int(content[at:space], 8), parse_repo_path(content[space + 1 : end])
+        at = end + 1 + id_bytes
+        yield TreeEntry(path, mode, _KINDS.get(mode, "blob"), content[end + 1 : at].hex())
+
+
 ParsedObject = TypeVar("ParsedObject")
 
 _BATCH = 512
 _NO_ID = b"0" * 40
 
 
-@dataclass(frozen=True, slots=True)
-class _BatchConnection:
+class _BatchConnection(Struct, frozen=True):
     child: Child
     reader: ChunkReader
 
 
-class ObjectReader(Closeable, Generic[ParsedObject]):
-    """Reads objects by id, by a unique prefix, or as ``FileAt``; git starts with the first request."""
+class ObjectConnections(Closeable):
+    """The idle git processes of one repository's readers, shared by all readers of one command."""
 
-    def __init__(self, git: Git, option: str, parse: Callable[[ChunkReader], ParsedObject | NoObject]) -> None:
+    def __init__(self) -> None:
+        self._by_option: dict[str, list[_BatchConnection]] = {}
+
+    def list_idle(self, option: str) -> list[_BatchConnection]:
+        """Return the idle processes with this option; a reader takes one and puts it back."""
+        return self._by_option.setdefault(option, [])
+
+    def close(self) -> None:
+        """End all of them."""
+        for idle in self._by_option.values():
+            while idle:
+                idle.pop().child.close()
+
+
+class ObjectReader(Closeable, Generic[ParsedObject]):
+    """Reads objects by id, by a unique prefix, or as ``FileAt``; git starts with the first request.
+
+    With ``shared``, its process is one of these, and stays when the reader is closed.
+    """
+
+    def __init__(
+        self,
+        git: Git,
+        option: str,
+        parse: Callable[[ChunkReader], ParsedObject | NoObject],
+        shared: ObjectConnections | None = None,
+    ) -> None:
         self._git = git
         self._option = option
         self._parse = parse
-        self._idle: list[_BatchConnection] = []
+        self._connections = ObjectConnections() if shared is None else shared
+        self._idle = self._connections.list_idle(option)
+        self._is_shared = shared is not None
 
     def close(self) -> None:
-        """End git; a later request starts it again."""
-        while self._idle:
-            self._idle.pop().child.close()
+        """End git, unless it is shared; a later request starts it again."""
+        if not self._is_shared:
+            self._connections.close()
 
     def read(self, name: str | FileAt) -> ParsedObject | NoObject:
         """Return the object ``name``, or why there is none."""
@@ -265,9 +309,11 @@ def list_commit_tree(git: Git, commit: CommitSha, paths: Iterable[RepoPath]) -> 
     )
 
 
-def look_up_objects(git: Git, names: Iterable[str | FileAt]) -> Iterator[ObjectInfo | NoObject]:
+def look_up_objects(
+    git: Git, names: Iterable[str | FileAt], shared: ObjectConnections | None = None
+) -> Iterator[ObjectInfo | NoObject]:
     """Yield the kind and size of each object, or why there is none, in the order of ``names``."""
-    with ObjectReader(git, "--batch-check", read_object_info) as reader:
+    with ObjectReader(git, "--batch-check", read_object_info, shared) as reader:
         yield from reader.read_all(names)
 
 
@@ -277,8 +323,7 @@ def look_up_objects(git: Git, names: Iterable[str | FileAt]) -> Iterator[ObjectI
 FOLDER = 0o040000
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenTree:
+class _OpenTree(Struct, frozen=True):
     """A folder whose entries are not complete yet."""
 
     name: bytes

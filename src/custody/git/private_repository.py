@@ -8,8 +8,9 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import GitError, WorldError
 from custody.git.command import Git, ProcessLimits
@@ -26,8 +27,7 @@ _BOOLEANS = ("false", "true")
 _SPACE = "free space, or set TMPDIR to another folder"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTreePatterns:
+class WorkTreePatterns(Struct, frozen=True):
     """Patterns for the whole work tree: ignored names and attributes, of the user and of the repository."""
 
     user_ignores: bytes
@@ -36,8 +36,7 @@ class WorkTreePatterns:
     attributes: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PrivateRepository:
+class PrivateRepository(Struct, frozen=True):
     """A private repository; ``index_ns`` is when the user's index was written, 0 without one."""
 
     folder: Path

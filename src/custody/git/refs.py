@@ -3,29 +3,39 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_object_id
+from custody.core.patterns import lazy_pattern
+from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_commit_sha, parse_object_id
 from custody.git.command import Git
 from custody.git.failure import escape_git_output
 
 REF_FORMAT = "--format=%(refname)%00%(objectname)%00"
-_PREFIX = re.compile(r"refs/([\w./@+=,%-]*/)?", re.ASCII)
+_PREFIX = lazy_pattern(r"refs/([\w./@+=,%-]*/)?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryHead:
+class RepositoryHead(Struct, frozen=True):
     """HEAD: its ``branch`` (None if detached) and its ``commit`` (None if the branch is empty)."""
 
     branch: bytes | None
     commit: CommitSha | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+HEAD_OPTIONS = ("--quiet", "--revs-only", "HEAD", "--symbolic-full-name", "HEAD")
+"""Arguments of ``git rev-parse`` to print the commit and the branch, ``HEAD`` if detached; nothing without a commit."""
+
+
+def parse_head(answer: bytes) -> RepositoryHead | None:
+    """Parse what ``HEAD_OPTIONS`` print; None for an empty branch, and if a branch or tag is called HEAD."""
+    commit, _, name = answer.rstrip(b"\n").partition(b"\n")
+    return RepositoryHead(None if name == b"HEAD" else name, parse_commit_sha(commit)) if name else None
+
+
+class Ref(Struct, frozen=True):
     """A reference by its full name; ``id`` is a commit, or the tag object of an annotated tag."""
 
     name: bytes
@@ -55,14 +65,13 @@ def check_ref_prefix(typed: str) -> str:
 
 URL_BYTES_MAX = 4096
 _SETTINGS = r"^(remote\..*\.(url|pushurl)|branch\..*\.remote)$"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-_HELPER = re.compile(r"[A-Za-z0-9]+::")
+_SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_HELPER = lazy_pattern(r"[A-Za-z0-9]+::")
 _SSH = ("ssh", "git+ssh", "ssh+git")
 _HINT = "custody supports https, ssh and file remotes"
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(Struct, frozen=True):
     """A remote with its URLs to fetch from and to push to."""
 
     name: str
@@ -70,16 +79,14 @@ class Remote:
     push: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remotes:
+class Remotes(Struct, frozen=True):
     """All remotes by name, and the remote of each branch."""
 
     named: dict[str, Remote]
     followed: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteUrl:
+class RemoteUrl(Struct, frozen=True):
     """The URL of a remote as git takes it; ``local`` means on this machine, where its git runs as this user."""
 
     url: str

@@ -1,11 +1,16 @@
 """The repository: every use of git by other packages is a method of ``Repository``."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
@@ -35,12 +40,12 @@ from custody.git.diff import (
 )
 from custody.git.discovery import RepositoryPlace, locate_repository
 from custody.git.environment import make_open_environment, make_sealed_environment
-from custody.git.exchange import COMMITTER_ENVIRONMENT, Exchange, NotesTree, NoteWriteCount, check_notes_ref
 from custody.git.failure import check_revision, encode_git_argument
 from custody.git.objects import (
     FileAt,
     NoObject,
     Object,
+    ObjectConnections,
     ObjectInfo,
     ObjectReader,
     TreeEntry,
@@ -49,17 +54,18 @@ from custody.git.objects import (
     read_object,
 )
 from custody.git.refs import (
+    HEAD_OPTIONS,
     REF_FORMAT,
     Ref,
     Remotes,
     RemoteUrl,
     RepositoryHead,
     check_ref_prefix,
+    parse_head,
     parse_refs,
     parse_remote_url,
     read_remotes,
 )
-from custody.git.work_commit import USUAL_WORK, SealedObjects, WorkCommitRequest, WorkLimits, make_work_tree_commit
 from custody.git.work_tree_file import (
     FILE_BYTES_MAX,
     NoWorkFile,
@@ -68,7 +74,11 @@ from custody.git.work_tree_file import (
     read_work_file,
     resolve_work_tree_path,
 )
-from custody.git.work_tree_settings import list_tracked_files, read_path_setting
+
+if TYPE_CHECKING:
+    from custody.git.exchange import Exchange, NoteWriteCount
+    from custody.git.work_commit import WorkLimits
+
 
 OBJECT_BYTES_MAX = 64 << 20
 SHALLOW_BYTES_MAX = 64 << 20
@@ -79,13 +89,12 @@ _YES_NO = (0, 1)
 _RENAMES = ("--no-renames", "--find-renames")
 
 
-def discover_repository(folder: Path, limits: ProcessLimits = USUAL) -> "Repository":
+def discover_repository(folder: Path, limits: ProcessLimits = USUAL) -> Repository:
     """Find the repository around ``folder`` with one git process; raises ``InputError`` without one."""
     return Repository(locate_repository(folder, limits), limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository, found by ``discover_repository``. Commits are full ids; ``resolve`` returns one.
 
     Nothing here runs a program that the repository names, only ``write_notes`` writes to it, and only ``exchange``
@@ -94,6 +103,12 @@ class Repository:
 
     place: RepositoryPlace
     limits: ProcessLimits = USUAL
+    connections: ObjectConnections | None = None
+    """The processes that read objects, if a command shares them."""
+
+    def share_connections(self) -> Repository:
+        """Return the repository with processes that serve all its readers until ``connections`` is closed."""
+        return replace(self, connections=ObjectConnections())
 
     @property
     def git_dir(self) -> Path:
@@ -118,7 +133,12 @@ class Repository:
     # Names, read with references and configuration in the ``open`` environment (environment.py).
 
     def head(self) -> RepositoryHead:
-        """Return HEAD."""
+        """Return HEAD; for readers that share connections, that of the time when the repository was found."""
+        if self.connections is not None and self.place.head is not None:
+            return self.place.head
+        head = parse_head(self._open.run("rev-parse", *HEAD_OPTIONS))
+        if head is not None:
+            return head
         branch = self._open.run("symbolic-ref", "--quiet", "HEAD", statuses=_YES_NO)
         commit = self._open.run("rev-parse", "--quiet", "--verify", "HEAD", statuses=_YES_NO)
         return RepositoryHead(branch.rstrip(b"\n") or None, parse_commit_sha(commit.rstrip(b"\n")) if commit else None)
@@ -165,10 +185,14 @@ class Repository:
 
     def list_tracked_files(self, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
         """Return the files in the index at or below ``paths``."""
+        from custody.git.work_tree_settings import list_tracked_files
+
         return list_tracked_files(self._open, paths)
 
     def hooks_path(self) -> Path | None:
         """Return ``core.hooksPath``, relative to the work tree, if it is set."""
+        from custody.git.work_tree_settings import read_path_setting
+
         return read_path_setting(self._open, "core.hooksPath")
 
     def remotes(self) -> Remotes:
@@ -181,6 +205,8 @@ class Repository:
 
     def exchange(self, folder: Path) -> Exchange:
         """Return the evidence in ``folder`` that is exchanged with remotes."""
+        from custody.git.exchange import Exchange
+
         return Exchange(folder, self.object_format, self.limits)
 
     def write_notes(
@@ -190,6 +216,8 @@ class Repository:
 
         Existing notes that are not ``is_ours`` stay. If the reference moved meanwhile, this fails without losing data.
         """
+        from custody.git.exchange import COMMITTER_ENVIRONMENT, NotesTree, check_notes_ref
+
         name = check_notes_ref(ref)
         refs = list(self.refs(f"{name.rpartition('/')[0]}/"))
         tip = next((reference.id for reference in refs if reference.name == name.encode()), None)
@@ -250,18 +278,18 @@ class Repository:
 
     def objects(self, bytes_max: int = OBJECT_BYTES_MAX) -> ObjectReader[Object]:
         """Return a reader of objects, for a ``with`` block; objects over ``bytes_max`` are reported as too large."""
-        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=bytes_max))
+        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=bytes_max), self.connections)
 
     def look_up(self, names: Iterable[str | FileAt]) -> Iterator[ObjectInfo | NoObject]:
         """Yield the kind and size of each object, or why there is none, in the order of ``names``."""
-        return look_up_objects(self._sealed, names)
+        return look_up_objects(self._sealed, names, self.connections)
 
     def ancestries(self, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
         """Return the true ``pairs``; a missing commit has no ancestors.
 
         Three processes serve any number of pairs; the cost is commits walked × descendants / 64.
         """
-        return find_ancestries(self._sealed, pairs)
+        return find_ancestries(self._sealed, pairs, self.connections)
 
     # The work tree; git never reads its files for us.
 
@@ -278,21 +306,23 @@ class Repository:
         return read_work_file(self.work_tree, path, bytes_max)
 
     @contextmanager
-    def with_work_tree(self, *, limits: WorkLimits = USUAL_WORK) -> Iterator["WorkCommit"]:
+    def with_work_tree(self, *, limits: WorkLimits | None = None) -> Iterator[WorkCommit]:
         """Yield the work tree on disk as a commit on top of HEAD.
 
         The commit and its new objects are in a temporary folder that is deleted at the end of the block. The same files
         give the same id: the commit has the time of HEAD. ``make_work_tree_commit`` decides what it contains; only
         files whose stat differs from the index are read.
         """
+        from custody.git.work_commit import USUAL_WORK, SealedObjects, WorkCommitRequest, make_work_tree_commit
+
         if self.work_tree is None:
             raise InputError(f"'{self.git_dir}' has no work tree", hint="run inside a work tree, or name one with -C")
-        request = WorkCommitRequest(self.place, self.work_tree, self.head().commit, self.limits, limits)
+        request = WorkCommitRequest(self.place, self.work_tree, self.head().commit, self.limits, limits or USUAL_WORK)
         with (
             self.objects() as objects,
             make_work_tree_commit(request, self._open, SealedObjects(objects, self.look_up)) as work,
         ):
-            repository = replace(self, place=replace(self.place, more_objects=work.objects))
+            repository = replace(self, place=replace(self.place, more_objects=work.objects), connections=None)
             yield WorkCommit(repository, work.commit, work.left_out)
 
     @property
@@ -308,8 +338,7 @@ class Repository:
         return Git(self.common_dir, environment, self.common_dir, self.limits)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkCommit:
+class WorkCommit(Struct, frozen=True):
     """A work tree as ``commit`` of ``repository``; ``left_out`` lists the files that it lacks, and why."""
 
     repository: Repository

@@ -15,8 +15,9 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha
@@ -49,8 +50,7 @@ from custody.git.work_tree_settings import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkLimits:
+class WorkLimits(Struct, frozen=True, kw_only=True):
     """Limits of reading a work tree; files beyond them are left out and reported."""
 
     file_bytes_max: int = 16 << 20
@@ -130,8 +130,7 @@ NOT_COMMITTED = b"Not Committed Yet <not.committed.yet>"
 MESSAGE = b"the work tree as it is on disk\n"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkCommitRequest:
+class WorkCommitRequest(Struct, frozen=True):
     """The work tree to commit; ``parent`` is the commit of HEAD, if any."""
 
     place: RepositoryPlace
@@ -141,8 +140,7 @@ class WorkCommitRequest:
     limits: WorkLimits
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTreeCommit:
+class WorkTreeCommit(Struct, frozen=True):
     """The commit, the folder of its new objects, and the files left out, by path."""
 
     objects: Path
@@ -150,8 +148,7 @@ class WorkTreeCommit:
     left_out: tuple[NoWorkFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SealedObjects:
+class SealedObjects(Struct, frozen=True):
     """The objects of the user's repository."""
 
     objects: ObjectReader[Object]

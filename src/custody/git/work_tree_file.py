@@ -4,8 +4,9 @@ import errno
 import os
 import stat
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import InputError, WorldError
 from custody.core.paths import RepoPath
@@ -51,16 +52,14 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WorkFile:
+class WorkFile(Struct, frozen=True):
     """A regular file with its bytes on disk."""
 
     path: RepoPath
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NoWorkFile:
+class NoWorkFile(Struct, frozen=True):
     """Why ``path`` cannot be read."""
 
     path: RepoPath

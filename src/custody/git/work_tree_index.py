@@ -1,15 +1,16 @@
 """The files of a work tree by index and stat; files that may have changed are left to be read."""
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import (
     ChunkReader,
     make_git_output_error,
@@ -56,7 +57,7 @@ LINK = 0o120000
 FILE = 0o100644
 PROGRAM = 0o100755
 
-_ENTRY = re.compile(
+_ENTRY = lazy_pattern(
     rb"([0-7]{6}) ([0-9a-f]+) ([0-3])\t([^\0]+)\0"
     rb"  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: (\d+)\n  uid: (\d+)\tgid: (\d+)\n"
     rb"  size: (\d+)\tflags: ([0-9a-f]+)\n"
@@ -74,8 +75,7 @@ _SECOND_NS = 1_000_000_000
 _STAGE_ORDER = (0, 2, 1, 3)
 
 
-@dataclass(frozen=True, slots=True)
-class CachedStat:
+class CachedStat(Struct, frozen=True):
     """The stat of a file when it last matched its entry; numbers are cut to 32 bits."""
 
     changed: tuple[int, int]
@@ -87,8 +87,7 @@ class CachedStat:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(Struct, frozen=True):
     """A path of the index; ``stage`` is 0 unless it is unmerged."""
 
     path: RepoPath
@@ -201,8 +200,7 @@ def _is_empty_blob(entry: IndexEntry) -> bool:
     return entry.id in _EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(Struct, frozen=True):
     """A path of the commit with its object."""
 
     path: RepoPath
@@ -210,13 +208,11 @@ class IndexedFile:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedFile(IndexedFile):
+class SkippedFile(IndexedFile, frozen=True):
     """A path that git does not check: outside a sparse checkout, or assumed unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingFile:
+class PendingFile(Struct, frozen=True):
     """A link or regular file that must be read; ``entry`` is None if it is untracked."""
 
     path: RepoPath
@@ -228,8 +224,7 @@ WorkTreeEntry = IndexedFile | PendingFile | NoWorkFile
 """The state of a path; a missing path has none, and is not in the commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTreeScan:
+class WorkTreeScan(Struct, frozen=True):
     """The scanned work tree with its settings."""
 
     place: RepositoryPlace

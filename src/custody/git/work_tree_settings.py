@@ -5,9 +5,10 @@ They are read in the ``open`` environment (environment.py); no value is ever run
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import GitError
 from custody.core.paths import RepoPath
@@ -24,8 +25,7 @@ _NO_VALUE = (b"unspecified", b"unset", b"set")
 _SAME_ENCODING = (b"UTF-8", b"UTF8")
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Struct, frozen=True):
     """Values of the attributes that convert a file: ``set``, ``unset``, ``unspecified`` or a text."""
 
     text: bytes = b"unspecified"
@@ -178,8 +178,7 @@ _TRUE = (b"true", b"yes", b"on")
 _FALSE = (b"false", b"no", b"off", b"")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkSettings:
+class WorkSettings(Struct, frozen=True, kw_only=True):
     """The user's settings about the work tree, with git's defaults."""
 
     guesses_endings: bool = False

@@ -4,7 +4,9 @@ Adding an observation to an existing edge takes constant time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.graph.lessons import Lesson
 from custody.graph.model import ACYCLIC, Edge, EdgeKey, EdgeSource, EdgeType, Node, kind_from_node_name
@@ -75,8 +77,7 @@ class TopologicalOrder:
         return reached
 
 
-@dataclass(frozen=True, slots=True)
-class LessonEffect:
+class LessonEffect(Struct, frozen=True):
     """The effect of a lesson: the edges it touched, those it promoted, and those that would have closed a cycle."""
 
     touched: tuple[EdgeKey, ...]
@@ -97,7 +98,6 @@ class Book:
         self.before: dict[str, dict[str, int]] = {}
         """The same, by end and start."""
         self.aside: dict[EdgeKey, int] = {}
-        self.edge_count = 0
         self.version = 0
         """Grows with every change, so that values derived from an older version can be recognized."""
         self._orders = {
@@ -217,7 +217,6 @@ class Book:
         if aside or (kind in self._orders and not self._orders[kind].allows(start, end)):
             self.aside[start, end, kind] = row
             return row
-        self.edge_count += 1
         head = self.after.setdefault(start, {}).setdefault(end, row)
         self.before.setdefault(end, {}).setdefault(start, row)
         if head != row:

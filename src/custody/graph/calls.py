@@ -1,10 +1,11 @@
 """Calls in the order in which a session made them: the input of the sequence model."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
+from msgspec import Struct
+
+from custody.core.patterns import lazy_pattern
 from custody.graph.model import CallSpan, Kind, Plain, Status
 
 # Detailed names of calls, since the plain name of a tool says little about what comes next.
@@ -25,17 +26,16 @@ _WITH_COMMANDS = frozenset(
 )
 _WRAPPERS = frozenset({"sudo", "time", "nohup", "env", "command", "exec", "timeout", "xargs", "nice", "stdbuf", "then"})
 _SKIPPED = frozenset({"cd", "export", "set", "source", ".", "pushd", "popd", "true", "echo"})
-_PYTHONS = re.compile(r"python[0-9.]*$|py$")
-_ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_PARTS = re.compile(r"&&|\|\||;|\||\n")
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*$")
-_EXTENSION = re.compile(r"(?<=[^/\\])\.[A-Za-z0-9_+-]{1,12}$")
+_PYTHONS = lazy_pattern(r"python[0-9.]*$|py$")
+_ASSIGNED = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PARTS = lazy_pattern(r"&&|\|\||;|\||\n")
+_PLAIN = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.:+-]*$")
+_EXTENSION = lazy_pattern(r"(?<=[^/\\])\.[A-Za-z0-9_+-]{1,12}$")
 COMMAND_CHARS_MAX = 4096
 """Only the start of a longer command is read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallInput:
+class CallInput(Struct, frozen=True, kw_only=True):
     """The part of a call's input that its name depends on."""
 
     command: str | None = None
@@ -116,16 +116,14 @@ CALLED = frozenset({Kind.TOOL, Kind.CAPABILITY, Kind.AGENT, Kind.RETRIEVAL})
 """Kinds of spans that an agent decides to make."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallPlace:
+class CallPlace(Struct, frozen=True):
     """Where a call is made: the span around it, and that span's node."""
 
     inside: str = ""
     node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceCall:
+class SequenceCall(Struct, frozen=True):
     """One call: its name, node, place, outcome, file, message and span."""
 
     name: str

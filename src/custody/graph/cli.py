@@ -3,42 +3,39 @@
 May touch the terminal. Runs use cases and renders their reports.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun, noun_for_count
-from custody.graph.app.questions import (
-    ViewOptions,
-    build_graph_dag,
-    compare_call_graphs,
-    find_graph_path,
-    find_related_graph_nodes,
-    show_call_graph,
-    suggest_next_tool_calls,
-)
-from custody.graph.wire.report import (
-    GraphDagReport,
-    GraphDiffReport,
-    GraphEdge,
-    GraphNextReport,
-    GraphPathReport,
-    GraphRelatedReport,
-    GraphShowReport,
-)
 from custody.terminal.frame import CommandGroup, CommandTable, json_option, open_command_workspace, print_command_report
+
+if TYPE_CHECKING:
+    from custody.graph.wire.report import (
+        GraphDagReport,
+        GraphDiffReport,
+        GraphEdge,
+        GraphNextReport,
+        GraphPathReport,
+        GraphRelatedReport,
+        GraphShowReport,
+    )
+
 
 PARTS: CommandTable = MappingProxyType(
     {
-        "show": ("custody.graph.cli:show", "Show the learned graph, or the calls of one session."),
-        "path": ("custody.graph.cli:path", "Find the cheapest path between two nodes."),
-        "related": ("custody.graph.cli:find_related", "Find the nodes most similar to a node."),
-        "next": ("custody.graph.cli:next_", "Show which calls are likely to come next."),
-        "dag": ("custody.graph.cli:dag", "Order the graph so that every edge points forward."),
-        "diff": ("custody.graph.cli:diff", "Compare two periods or two agents."),
-        "run": ("custody.cli.graph_run:run", "Run a script in a worker and record its calls."),
+        "show": ("custody.graph.cli:show_graph_command", "Show the learned graph, or the calls of one session."),
+        "path": ("custody.graph.cli:find_graph_path_command", "Find the cheapest path between two nodes."),
+        "related": ("custody.graph.cli:find_related_nodes_command", "Find the nodes most similar to a node."),
+        "next": ("custody.graph.cli:suggest_next_calls_command", "Show which calls are likely to come next."),
+        "dag": ("custody.graph.cli:order_graph_command", "Order the graph so that every edge points forward."),
+        "diff": ("custody.graph.cli:compare_graphs_command", "Compare two periods or two agents."),
+        "run": ("custody.cli.graph_run:run_traced_script_command", "Run a script in a worker and record its calls."),
     }
 )
 
@@ -77,7 +74,9 @@ theme_option = click.option("--theme", type=click.Choice(["dark", "light"]), def
 @theme_option
 @json_option
 @click.pass_context
-def show(ctx: click.Context, session: str | None, *, lanes: bool, palette: str, theme: str, as_json: bool) -> int:
+def show_graph_command(
+    ctx: click.Context, session: str | None, *, lanes: bool, palette: str, theme: str, as_json: bool
+) -> int:
     """Show the graph learned from all sessions and executions, or the calls of one SESSION.
 
     With --json, 'elements' has the picture for Cytoscape: positions, colors by type, lines by source, a legend, and a
@@ -89,6 +88,8 @@ def show(ctx: click.Context, session: str | None, *, lanes: bool, palette: str, 
       custody graph show 0a1b2c3d
       custody graph show 0a1b2c3d --lanes --json
     """
+    from custody.graph.app.questions import ViewOptions, show_call_graph
+
     if lanes and session is None:
         raise InputError("--lanes needs a session", hint="list sessions with 'custody log'")
     options = ViewOptions(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
@@ -109,7 +110,7 @@ def show(ctx: click.Context, session: str | None, *, lanes: bool, palette: str, 
 )
 @json_option
 @click.pass_context
-def path(ctx: click.Context, start: str, end: str, *, measure: str, as_json: bool) -> int:
+def find_graph_path_command(ctx: click.Context, start: str, end: str, *, measure: str, as_json: bool) -> int:
     """Find the cheapest path between two nodes.
 
     Name a node as in 'custody graph show', or by the end of its name if that is unique. Exit status: 0 a path exists, 1
@@ -120,6 +121,8 @@ def path(ctx: click.Context, start: str, end: str, *, measure: str, as_json: boo
       custody graph path capability:deploy filesystem:read_file
       custody graph path Read Bash --cost reliability
     """
+    from custody.graph.app.questions import find_graph_path
+
     report = find_graph_path(open_command_workspace(ctx), start, end, measure)  # type: ignore[arg-type]  # click checked
     return print_command_report(report, "\n".join(_render_path(report)), as_json=as_json)
 
@@ -136,7 +139,7 @@ def path(ctx: click.Context, start: str, end: str, *, measure: str, as_json: boo
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number of nodes.")
 @json_option
 @click.pass_context
-def find_related(ctx: click.Context, node: str, *, formula: str, limit: int | None, as_json: bool) -> int:
+def find_related_nodes_command(ctx: click.Context, node: str, *, formula: str, limit: int | None, as_json: bool) -> int:
     """Find the nodes most similar to a node, by the neighbors they share.
 
     \b
@@ -144,6 +147,8 @@ def find_related(ctx: click.Context, node: str, *, formula: str, limit: int | No
       custody graph related filesystem:read_file
       custody graph related Read --formula document --json
     """
+    from custody.graph.app.questions import find_related_graph_nodes
+
     report = find_related_graph_nodes(open_command_workspace(ctx), node, formula, limit)  # type: ignore[arg-type]  # click checked
     return print_command_report(report, "\n".join(_render_related(report)), as_json=as_json)
 
@@ -156,7 +161,9 @@ def find_related(ctx: click.Context, node: str, *, formula: str, limit: int | No
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number of calls.")
 @json_option
 @click.pass_context
-def next_(ctx: click.Context, session: str | None, *, after: Sequence[str], limit: int | None, as_json: bool) -> int:
+def suggest_next_calls_command(
+    ctx: click.Context, session: str | None, *, after: Sequence[str], limit: int | None, as_json: bool
+) -> int:
     """Show which calls are likely to come next in SESSION or after given calls, and the evidence.
 
     A detailed name is the tool's name with a shell command's program, a file's extension or a subagent's type.
@@ -166,6 +173,8 @@ def next_(ctx: click.Context, session: str | None, *, after: Sequence[str], limi
       custody graph next 0a1b2c3d
       custody graph next --after "Read .py" --after "Edit .py"
     """
+    from custody.graph.app.questions import suggest_next_tool_calls
+
     if (session is None) == (not after):
         raise InputError("pass either a session or --after", hint="list sessions with 'custody log'")
     report = suggest_next_tool_calls(open_command_workspace(ctx), session, after, limit)
@@ -176,7 +185,7 @@ def next_(ctx: click.Context, session: str | None, *, after: Sequence[str], limi
 @click.argument("nodes", nargs=-1)
 @json_option
 @click.pass_context
-def dag(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
+def order_graph_command(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
     """Order the graph, or the part with NODES, so that every edge points forward; list the removed edges.
 
     \b
@@ -184,6 +193,8 @@ def dag(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
       custody graph dag
       custody graph dag Read Edit Bash --json
     """
+    from custody.graph.app.questions import build_graph_dag
+
     report = build_graph_dag(open_command_workspace(ctx), nodes)
     return print_command_report(report, "\n".join(_render_dag(report)), as_json=as_json)
 
@@ -195,7 +206,9 @@ def dag(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
 @theme_option
 @json_option
 @click.pass_context
-def diff(ctx: click.Context, before: str, after: str, *, palette: str, theme: str, as_json: bool) -> int:
+def compare_graphs_command(
+    ctx: click.Context, before: str, after: str, *, palette: str, theme: str, as_json: bool
+) -> int:
     """Compare the graphs of two periods (FROM..TO, either end is optional) or of two agents.
 
     \b
@@ -203,6 +216,8 @@ def diff(ctx: click.Context, before: str, after: str, *, palette: str, theme: st
       custody graph diff ..2026-10-01T00:00:00Z 2026-10-01T00:00:00Z..
       custody graph diff claude-code codex
     """
+    from custody.graph.app.questions import ViewOptions, compare_call_graphs
+
     options = ViewOptions(palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
     report = compare_call_graphs(open_command_workspace(ctx), before, after, options)
     return print_command_report(report, "\n".join(_render_diff(report)), as_json=as_json)

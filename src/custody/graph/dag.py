@@ -5,8 +5,9 @@ never has a cycle, however long the cycles were, and no removed pair could be ad
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
 
 from custody.graph.book import Book, TopologicalOrder
 from custody.graph.model import Edge
@@ -14,8 +15,7 @@ from custody.graph.model import Edge
 Arcs = Mapping[str, Iterable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Dag:
+class Dag(Struct, frozen=True):
     """Nodes in an order in which every edge points forward; the remaining edges, and the removed ones."""
 
     order: tuple[str, ...]

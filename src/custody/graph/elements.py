@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Witness
 
@@ -19,8 +20,7 @@ Palette = Literal["document", "cvd"]
 Theme = Literal["dark", "light"]
 
 
-@dataclass(frozen=True, slots=True)
-class Colors:
+class Colors(Struct, frozen=True):
     """The colors of a palette on a background: for each type of edge, for text, and the background itself."""
 
     edges: Mapping[EdgeType, str]
@@ -131,8 +131,7 @@ DRAWN_MAX = 2000
 """Maximum boxes of a picture: more cannot be distinguished, and take a browser seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphPicture:
+class GraphPicture(Struct, frozen=True):
     """A picture: nodes and edges with their looks, and a table of the same data.
 
     ``hidden`` is how many calls are inside closed boxes; none is left out.

@@ -1,8 +1,10 @@
 """The graph engine: the functions of document 004 with Python names."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import MissingExtra
 from custody.graph.book import Book
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from custody.graph.csr import Matrix
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """The effect of learning: edges that were touched, promoted, or set aside to avoid a cycle; and repairs."""
 
     touched: tuple[EdgeKey, ...]
@@ -31,8 +32,7 @@ class Update:
     repairs: Mapping[SpanRepair, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """An expected workflow: pairs of nodes, by default the needed node and the one that needs it."""
 
     name: str
@@ -40,8 +40,7 @@ class Template:
     type: EdgeType = EdgeType.DEPENDENCY
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Every node and every edge at one time, sorted; ``aside`` are edges that would close a cycle."""
 
     nodes: tuple[Node, ...]

@@ -5,8 +5,9 @@ A lesson is the sum of its observations and does not depend on earlier lessons; 
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice, pairwise
+
+from msgspec import Struct, field
 
 from custody.graph.model import CallSpan, EdgeKey, EdgeType, Node, Status, Witness
 from custody.graph.spans import SpanForest
@@ -25,8 +26,7 @@ SiblingTime = tuple[int, int]
 """A time, and what happens then: 0 a call ends, 1 a call of zero length happens, 2 a call starts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Succession:
+class Succession(Struct, frozen=True):
     """Calls of one node that came directly after calls of another: how many, and some pairs as evidence."""
 
     before: str
@@ -68,8 +68,7 @@ def _group_calls_by_predecessors(siblings: Sequence[CallSpan]) -> Iterator[tuple
     yield window, group
 
 
-@dataclass(frozen=True, slots=True)
-class _CallInterval:
+class _CallInterval(Struct, frozen=True):
     """The start and end of a call, as far as known."""
 
     span: CallSpan
@@ -151,8 +150,7 @@ EVIDENCE_MAX = 8
 """Pairs of spans stored with an edge, the newest: enough to inspect, and small for a million edges."""
 
 
-@dataclass(slots=True)
-class EdgeCounts:
+class EdgeCounts(Struct):
     """The counts of an edge in one execution: observations, outcomes, times and evidence."""
 
     count: int = 0
@@ -167,13 +165,12 @@ class EdgeCounts:
         self.count += other.count
         self.successes += other.successes
         self.failures += other.failures
-        self.first_ns = earlier_edge_time(self.first_ns, other.first_ns)
-        self.last_ns = later_edge_time(self.last_ns, other.last_ns)
+        self.first_ns = choose_earlier_edge_time(self.first_ns, other.first_ns)
+        self.last_ns = choose_later_edge_time(self.last_ns, other.last_ns)
         self.evidence = merge_edge_witnesses(self.evidence, other.evidence)
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Struct, frozen=True):
     """What one execution teaches about nodes and edges; no edge goes from a node to itself."""
 
     execution: str
@@ -181,12 +178,12 @@ class Lesson:
     edges: dict[EdgeKey, EdgeCounts] = field(default_factory=dict)
 
 
-def earlier_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
+def choose_earlier_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
     """Return the smaller of two times; None is unknown."""
     return other_ns if time_ns is None else time_ns if other_ns is None else min(time_ns, other_ns)
 
 
-def later_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
+def choose_later_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
     """Return the larger of two times; None is unknown."""
     return other_ns if time_ns is None else time_ns if other_ns is None else max(time_ns, other_ns)
 

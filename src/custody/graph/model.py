@@ -1,11 +1,13 @@
 """The nouns of the graph: events and spans as input, nodes and edges as learned."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from msgspec import Struct, field
+
+from custody.core.structs import hash_struct
 from custody.core.views import SpanKind
 
 Plain = str | int | float | bool
@@ -61,8 +63,7 @@ ACYCLIC = (EdgeType.CONTAINS, EdgeType.DEPENDENCY)
 """Types whose edges never close a cycle, each type by itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceEvent:
+class TraceEvent(Struct, frozen=True, kw_only=True):
     """The start or the end of one call, as a running program reports it.
 
     ``name`` is a capability's name or a tool as ``SERVER:TOOL``; the id is used if it is missing. Either of a call's
@@ -78,11 +79,13 @@ class TraceEvent:
     execution: str = ""
     session: str | None = None
     needs: tuple[str, ...] = ()
-    attributes: Mapping[str, Plain] = field(default_factory=_empty_span_attributes, hash=False)
+    attributes: Mapping[str, Plain] = field(default_factory=_empty_span_attributes)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("attributes",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSpan:
+class CallSpan(Struct, frozen=True, kw_only=True):
     """One traced call, identified by its execution and its id.
 
     ``start_ns`` is None when only its end was reported, ``end_ns`` when no end was. ``link`` is a parent that was named
@@ -100,7 +103,7 @@ class CallSpan:
     execution: str = ""
     session: str | None = None
     needs: tuple[str, ...] = ()
-    attributes: Mapping[str, Plain] = field(default_factory=_empty_span_attributes, hash=False)
+    attributes: Mapping[str, Plain] = field(default_factory=_empty_span_attributes)
     abandoned: bool = False
     link: str | None = None
     first: int = 0
@@ -111,6 +114,9 @@ class CallSpan:
     def node(self) -> str:
         """Return the name of the node that counts this call."""
         return make_graph_node_name(self.kind, self.name)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("attributes",))
 
 
 _RESERVED = frozenset(kind.value for kind in Kind)
@@ -166,8 +172,7 @@ class Witness(NamedTuple):
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """An edge between two nodes with its counts; ``weight`` follows from type and source and is never stored.
 
     A stored row without a type or a source is an inferred sequence. ``evidence`` holds the newest witnesses. An edge of
@@ -195,8 +200,7 @@ class Edge:
         return self.start, self.end, self.type
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """How often a node was called, failed, followed itself, and called itself."""
 
     name: str

@@ -8,11 +8,12 @@ one pair of nodes count as the heaviest of them.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from custody.graph.book import Book
 from custody.graph.model import Edge
@@ -30,8 +31,7 @@ _UNIT = 1 << 32
 """The integer cost that stands for a cost of 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphPath:
+class GraphPath(Struct, frozen=True):
     """A path: its edges in order, each with evidence, and its cost. A path to its own start has no edges."""
 
     nodes: tuple[str, ...]
@@ -60,25 +60,25 @@ def find_cheapest_path(book: Book, start: str, end: str, cost: Cost = "document"
     return None if nodes is None else _make_graph_path(book, nodes, prices)
 
 
-def document_edge_cost(weight: float) -> float:
+def compute_document_edge_cost(weight: float) -> float:
     """Return the document's cost for an edge of this weight.
 
-    >>> document_edge_cost(0.8), document_edge_cost(0.01)
+    >>> compute_document_edge_cost(0.8), compute_document_edge_cost(0.01)
     (1.25, 10.0)
     """
     return 1 / max(weight, WEIGHT_MIN)
 
 
-def reliability_edge_cost(weight: float) -> float:
+def compute_reliability_edge_cost(weight: float) -> float:
     """Return the logarithmic cost for an edge of this weight, so that the weights of a path multiply.
 
-    >>> round(reliability_edge_cost(0.5), 4)
+    >>> round(compute_reliability_edge_cost(0.5), 4)
     0.7931
     """
     return STEP_COST - math.log(max(weight, WEIGHT_MIN))
 
 
-_COSTS = MappingProxyType({"document": document_edge_cost, "reliability": reliability_edge_cost})
+_COSTS = MappingProxyType({"document": compute_document_edge_cost, "reliability": compute_reliability_edge_cost})
 
 
 class _StyleCosts:
@@ -174,8 +174,7 @@ class _Side:
             yield name
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _MeetingPoint:
+class _MeetingPoint(Struct, frozen=True, order=True):
     """Where both searches met: the cost of the whole path, the node, and its distance from the start."""
 
     total: int

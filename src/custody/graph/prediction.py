@@ -9,8 +9,9 @@ other parts share its weight: each pattern of active parts has its own weights.
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.graph.book import Book
 from custody.graph.calls import CallPlace, SequenceCall
@@ -22,8 +23,7 @@ from custody.graph.model import Edge
 # one unknown call are equally likely: so the probabilities of known calls sum to less than 1.
 
 
-@dataclass(slots=True)
-class _Continuations:
+class _Continuations(Struct):
     """The calls that followed one context: their total, and the count of each."""
 
     total: int = 0
@@ -103,8 +103,7 @@ NEXT_MAX = 5
 _SCALE_MAX = 1e100
 
 
-@dataclass(frozen=True, slots=True)
-class CallSuggestion:
+class CallSuggestion(Struct, frozen=True):
     """A likely next call: its probability, the probability by each part, and the edges that explain it."""
 
     name: str
@@ -114,8 +113,7 @@ class CallSuggestion:
     edges: tuple[Edge, ...]
 
 
-@dataclass(slots=True)
-class SessionState:
+class SessionState(Struct):
     """The calls of one session so far, as far as the model uses them."""
 
     flat: deque[str] = field(default_factory=lambda: deque(maxlen=CALLS_REMEMBERED))
@@ -209,7 +207,7 @@ class NextModel:
         contexts = session.contexts(place)
         parts = [self._grams[name].chances(contexts[name], self._places) for name in PARTS[:4]]
         names = list(self._places)
-        parts += [[call_cache_probability(session, part, name) for name in names] for part in PARTS[4:]]
+        parts += [[compute_call_cache_probability(session, part, name) for name in names] for part in PARTS[4:]]
         mixture = self._mixture(session)
         chances = [_mix_call_probabilities(mixture, [part[number] for part in parts]) for number in range(len(names))]
         best = sorted(range(len(names)), key=lambda number: (-chances[number], names[number]))
@@ -235,7 +233,7 @@ class NextModel:
         contexts = session.contexts(call.place)
         known = len(self._places)
         probabilities = [self._grams[name].chance(contexts[name], call.name, known) for name in PARTS[:4]]
-        return probabilities + [call_cache_probability(session, part, call.name) for part in PARTS[4:]]
+        return probabilities + [compute_call_cache_probability(session, part, call.name) for part in PARTS[4:]]
 
     @staticmethod
     def _list_active_parts(session: SessionState) -> tuple[bool, ...]:
@@ -250,7 +248,7 @@ class NextModel:
         return self._mixtures[active]
 
 
-def call_cache_probability(session: SessionState, part: str, name: str) -> float:
+def compute_call_cache_probability(session: SessionState, part: str, name: str) -> float:
     """Return the probability of a call by one of the session's caches."""
     if session.last is None:
         return 0.0

@@ -1,11 +1,14 @@
 """The configurable numbers of the graph; the defaults are those of document 004 and of its page."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
 from custody.core.rules import check_rule_choice, check_rule_keys, check_rule_order, check_rule_range, check_rule_ranges
+from custody.core.structs import hash_struct
 
 PROMOTIONS = ("observations", "executions")
 
@@ -13,13 +16,12 @@ _TYPES = MappingProxyType({"dependency": 1.0, "contains": 0.8, "sequence": 0.5})
 _SOURCES = MappingProxyType({"observed": 1.0, "inferred": 0.7, "template": 0.5})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphRules:
+class GraphRules(Struct, frozen=True, kw_only=True):
     """How edges are weighted and promoted, and when a session is over."""
 
-    type_weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _TYPES)
+    type_weights: Mapping[str, float] = field(default_factory=lambda: _TYPES)
     """The weight of an edge by its type."""
-    source_weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _SOURCES)
+    source_weights: Mapping[str, float] = field(default_factory=lambda: _SOURCES)
     """The factor of an edge's weight by its source."""
     promote_count_min: int = 3
     """An edge that was counted this often is observed."""
@@ -30,7 +32,7 @@ class GraphRules:
 
     def __post_init__(self) -> None:
         for name in ("type_weights", "source_weights"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            force_setattr(self, name, MappingProxyType(dict(getattr(self, name))))
         check_rule_keys("graph.type_weights", self.type_weights, _TYPES)
         check_rule_ranges("graph.type_weights", self.type_weights, above=0, most=1)
         check_rule_keys("graph.source_weights", self.source_weights, _SOURCES)
@@ -40,3 +42,6 @@ class GraphRules:
         check_rule_choice("graph.promote_by", self.promote_by, PROMOTIONS)
         check_rule_range("graph.promote_count_min", self.promote_count_min, least=1)
         check_rule_range("graph.settled_hours", self.settled_hours, least=0)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("type_weights", "source_weights"))

@@ -6,8 +6,9 @@ between two nodes, in either direction; a strength is the sum of a node's weight
 neighbors.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from custody.graph.model import Edge
 
@@ -21,8 +22,7 @@ WITNESSES_MAX = 5
 """Common neighbors listed with each."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommonNeighbor:
+class CommonNeighbor(Struct, frozen=True):
     """A common neighbor: its part of the score, and the heaviest edge from each node to it."""
 
     node: str
@@ -30,8 +30,7 @@ class CommonNeighbor:
     edges: tuple[Edge, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarNode:
+class SimilarNode(Struct, frozen=True):
     """A node similar to the requested one: its score, and the neighbors that contribute most."""
 
     node: str

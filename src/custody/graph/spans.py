@@ -6,10 +6,12 @@ time is linear in the number of records.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.views import ObservedSpan, SpanPhase, SpanStatus
@@ -34,8 +36,7 @@ SpanInput = TraceEvent | CallSpan | ObservedSpan | ForeignEvent | Mapping[str, A
 """Any input: an event of a traced execution, ours or similar, a whole span, or a record of the store."""
 
 
-@dataclass(slots=True)
-class SpanDraft:
+class SpanDraft(Struct):
     """A call as far as its records describe it; ``span.name`` counts only if ``is_named``."""
 
     span: CallSpan
@@ -119,7 +120,7 @@ def read_span_record(record: SpanInput, place: int) -> SpanDraft:
             return _draft_from_trace_event(_trace_event_from_foreign(record), place)
 
 
-_EVENT_FIELDS = tuple(field.name for field in fields(TraceEvent))
+_EVENT_FIELDS = TraceEvent.__struct_fields__
 
 
 def _trace_event_from_foreign(event: ForeignEvent | Mapping[str, Any]) -> TraceEvent:
@@ -224,8 +225,7 @@ class SpanRepair(Enum):
     """Calls were inside each other in a cycle: the first of them lost its parent."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanForest:
+class SpanForest(Struct, frozen=True):
     """Spans in the order of their first records; each parent is among them, and no span is inside itself.
 
     ``children`` has the spans under each parent, by execution and id, in the same order.

@@ -16,7 +16,7 @@ _SOURCES = tuple(EdgeSource)
 _OF_TYPE = {kind: place for place, kind in enumerate(_TYPES)}
 _OF_SOURCE = {source: place for place, source in enumerate(_SOURCES)}
 CLASSES = tuple((kind, source) for kind in _TYPES for source in _SOURCES)
-"""Every pair of type and source; a *look* is a position in this tuple."""
+"""Every pair of type and source. Edges store their position in this tuple, called a look."""
 _MOST = 2**63 - 1
 _UNKNOWN = -(2**63)
 """Stands for an unknown time."""

@@ -1,8 +1,9 @@
 """The call tree of a session: repeated calls become one box, and subtrees are closed if there are too many boxes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from custody.graph.elements import (
     DRAWN_MAX,
@@ -24,8 +25,7 @@ COLLAPSE_MIN = 3
 """This many repeated calls, or more, are drawn as one box: two are as easily read one by one."""
 
 
-@dataclass(slots=True)
-class _Box:
+class _Box(Struct):
     """One call, repeated calls, or the rest of a long row; ``below`` calls are inside it and not drawn."""
 
     id: str

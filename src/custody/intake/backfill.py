@@ -7,15 +7,17 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.capture import TRANSCRIPT_READERS, ChangedFile, TranscriptLine, TranscriptReader, read_transcript_lines
 from custody.core.errors import CustodyError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.report import BackFill
 from custody.git import Comparison, ObjectInfo, Repository
 from custody.intake.queries import has_imported_checkpoints, has_imported_traces
@@ -27,9 +29,9 @@ PATHS_MAX = 1_000_000
 REMEMBERED_MAX = 100_000
 GIT_FILE_BYTES_MAX = 8192
 
-_INNER_TREE = re.compile(r"(?:\.claude/worktrees|\.worktrees)/[^/]+/(.+)", re.DOTALL)
+_INNER_TREE = lazy_pattern(r"(?:\.claude/worktrees|\.worktrees)/[^/]+/(.+)", re.DOTALL)
 """Where agents create work trees inside the work tree; they are gone by the time of the import."""
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_DRIVE = lazy_pattern(r"[A-Za-z]:[\\/]")
 
 
 def list_backfill_work_trees(repository: Repository) -> list[str]:
@@ -156,9 +158,9 @@ def _check_backfill_path(path: str | None) -> str | None:
         return None  # it leaves the repository, or is the folder itself
 
 
-_CHECKPOINTS = re.compile(rb"refs/((heads|remotes/[^/]+)/)?entire/checkpoints/.+")
+_CHECKPOINTS = lazy_pattern(rb"refs/((heads|remotes/[^/]+)/)?entire/checkpoints/.+")
 _CHECKPOINT_PLACES = ("refs/heads/entire/", "refs/remotes/", "refs/entire/checkpoints/")
-_NOTES = re.compile(rb"refs/notes/ai(-remote/.+)?")
+_NOTES = lazy_pattern(rb"refs/notes/ai(-remote/.+)?")
 TRACE_FOLDER = ".agent-trace"
 
 
@@ -219,8 +221,7 @@ def has_agent_transcripts(workspace: Workspace, agent: str) -> bool:
         return False  # 'custody doctor' reports the reason
 
 
-@dataclass
-class _BackfillScan:
+class _BackfillScan(Struct):
     reader: TranscriptReader
     known: set[tuple[str, str]]
     trouble: str | None = None

@@ -10,10 +10,10 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from custody.capture import TRANSCRIPT_READERS, TranscriptLine, TranscriptReader, read_transcript_lines
@@ -27,6 +27,7 @@ from custody.capture.claims.entire import (
 )
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, EventId
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.arrival import Arrival, arrival_from_json
 from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.core.wire.report import ImportTranscriptsReport
@@ -48,19 +49,17 @@ DOCUMENT = (b"{\n", b"{\r", b"[\n")
 """How a transcript starts that is one document over several lines."""
 NS = 1_000_000_000
 
-_FILE_NAME = re.compile(r"[\w-]{1,100}", re.ASCII)
+_FILE_NAME = lazy_pattern(r"[\w-]{1,100}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(Struct, frozen=True):
     """A session as stored in one checkpoint."""
 
     folder: Folder
     session: CheckpointSession
 
 
-@dataclass(slots=True)
-class _EntireImport:
+class _EntireImport(Struct):
     """The result of an import."""
 
     place: str
@@ -104,10 +103,10 @@ def import_entire_checkpoints(
     repository = workspace.repository if place is None else discover_repository(place)
     with repository.objects(TRANSCRIPT_BYTES_MAX) as objects, tempfile.TemporaryDirectory() as name:
         layout = _TranscriptLayout(workspace, objects, Path(name), result, LAYOUT_BYTES_MAX)
-        layout.all(_find_checkpoint_folders(repository, ref, result))
+        layout.write_transcripts(_find_checkpoint_folders(repository, ref, result))
         for reader in layout.readers():
             report = import_transcripts(workspace, reader, Path(name), layout.files[reader.agent])
-            result.transcripts.append(layout.named(report))
+            result.transcripts.append(layout.name_checkpoints(report))
     _link_checkpoint_commits(workspace, result)
     return result.report
 
@@ -155,8 +154,7 @@ def _list_checkpoint_refs(repository: Repository, ref: str | None) -> Iterator[t
 # --- a folder of transcripts for their readers ------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _TranscriptLayout:
+class _TranscriptLayout(Struct):
     """Writes transcripts to a temporary folder."""
 
     workspace: Workspace
@@ -169,7 +167,7 @@ class _TranscriptLayout:
     files: dict[str, list[Path]] = field(default_factory=dict)
     """Files by agent."""
 
-    def all(self, folders: Iterable[Folder]) -> None:
+    def write_transcripts(self, folders: Iterable[Folder]) -> None:
         """Write the transcripts that add something, session by session."""
         by_session: dict[str, list[_Copy]] = {}
         for folder in folders:
@@ -273,7 +271,7 @@ class _TranscriptLayout:
             files.sort(key=lambda file: (file.stat().st_mtime_ns, file))
         return [reader for name, reader in TRANSCRIPT_READERS.items() if name in self.files]
 
-    def named(self, report: ImportTranscriptsReport) -> ImportTranscriptsReport:
+    def name_checkpoints(self, report: ImportTranscriptsReport) -> ImportTranscriptsReport:
         """Return the report with the names of checkpoints instead of temporary files."""
         problems = [replace(problem, file=self.names.get(problem.file, problem.file)) for problem in report.problems]
         return replace(report, place=self.result.place, problems=problems)

@@ -5,11 +5,12 @@ of the first versions), or from a folder. A note is about the commit that it is 
 is counted and skipped.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture.claims.agent_trace import LineClaim, Range, make_commit_trace, trace_record_to_json
 from custody.capture.claims.git_ai import GitAiNote, assign_claimed_lines, parse_git_ai_note
@@ -17,6 +18,7 @@ from custody.capture.claims.traces import event_from_foreign_trace
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
@@ -43,16 +45,15 @@ from custody.workspace.workspace import Workspace
 PRODUCER = "git-ai"
 NOTES = "refs/notes/"
 OLD = "refs/ai/authorship/"
-USUAL = re.compile(r"refs/notes/ai(-remote/.+)?|refs/ai/authorship/.+")
+USUAL = lazy_pattern(r"refs/notes/ai(-remote/.+)?|refs/ai/authorship/.+")
 NOTE_BYTES_MAX = 64 << 20
 """A larger note is reported and not read."""
 NS = 1_000_000_000
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRef:
+class NoteRef(Struct, frozen=True):
     """A note before it is read: its commit, its place, and the id of its text or its file."""
 
     commit: CommitSha
@@ -60,8 +61,7 @@ class NoteRef:
     at: str | Path
 
 
-@dataclass(slots=True)
-class _GitAiImport:
+class _GitAiImport(Struct):
     """The result of an import."""
 
     place: str
@@ -225,8 +225,7 @@ def _collect_note_authors(notes: Iterable[GitAiNote]) -> dict[str, LineClaim]:
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Claims:
+class _Claims(Struct):
     """Turns notes into records."""
 
     workspace: Workspace

@@ -7,11 +7,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.capture.claims.traces import event_from_foreign_trace
 from custody.core.errors import InputError
@@ -132,8 +133,7 @@ def _append_trace_arrivals(store: Store, arrivals: Sequence[Arrival], *, own: bo
 # --- a repository's own traces ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _TraceUpdate:
+class _TraceUpdate(Struct, frozen=True):
     """New traces of a repository's own files, and the stamps of these files to store with them."""
 
     arrivals: tuple[Arrival, ...]

@@ -6,8 +6,10 @@ An import that was killed can be run again: every line has its own event id, and
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture import (
     TRANSCRIPT_READERS,
@@ -19,6 +21,7 @@ from custody.capture import (
     TranscriptReader,
     read_transcript_lines,
 )
+from custody.capture.secret_prefilter import SecretPrefilter
 from custody.core.errors import InputError
 from custody.core.ids import EventId, SessionId, digest_from_bytes
 from custody.core.record import Record
@@ -71,12 +74,11 @@ def import_transcripts(
     paths = Paths(trees, lambda: list_history_paths(workspace.repository))
     with workspace.writing() as store:
         transcript_import = _TranscriptImport(workspace, reader, store, paths)
-        transcript_import.all(files)
+        transcript_import.import_files(files)
     return transcript_import.report(str(home if place is None else place))
 
 
-@dataclass
-class _TranscriptImport:
+class _TranscriptImport(Struct):
     """A running import: what is still to be written, and what the report counts."""
 
     workspace: Workspace
@@ -95,12 +97,13 @@ class _TranscriptImport:
     outside_paths: set[str] = field(default_factory=set)
     line_marks: set[int] = field(default_factory=set)
     commits: dict[str, str | None] = field(default_factory=dict)
+    prefilter: SecretPrefilter = field(default_factory=SecretPrefilter)
     known_sessions: dict[str, bool] = field(default_factory=dict)
     """For sessions whose transcripts have no ids: whether another source recorded them."""
     fresh: bool = False
     """Whether the current file had a line that was not known."""
 
-    def all(self, files: list[Path]) -> None:
+    def import_files(self, files: list[Path]) -> None:
         """Find subagents in all files first, since the call that started one may be in a later file; then import."""
         sizes = {file: _transcript_file_size(file) for file in files}
         self.workspace.progress.start_bytes("finding subagents", sum(sizes.values()))
@@ -235,7 +238,7 @@ class _TranscriptImport:
     def _clean(self, file: Path, line: TranscriptLine, event: dict[str, Json]) -> dict[str, Json]:
         """Return the event without its secrets, or only its digest and size if they cannot be removed."""
         try:
-            return redact_event_payload(event, lambda: open_redaction_key(self.workspace))
+            return redact_event_payload(event, lambda: open_redaction_key(self.workspace), self.prefilter)
         except InputError as error:
             self._problem(file, line.line, f"{error.message}: stored only its digest and size")
             data = dump_canonical_json(event)

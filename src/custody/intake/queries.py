@@ -1,6 +1,6 @@
 """SQL about agents and their sessions, for imports and installation."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from custody.core.ids import AgentName, SessionId
 from custody.core.views import ToolCall
@@ -8,8 +8,7 @@ from custody.store import ObservedView, Store
 from custody.store.tables import integer_from_sql
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedAgentRow:
+class CapturedAgentRow(Struct, frozen=True):
     """An agent with captured events; ``live_ns`` is the time of its last live event."""
 
     agent: AgentName

@@ -1,7 +1,7 @@
 """Recording of one event of an agent from this process, as the installed hook does."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from custody.capture.hook.event_recorder import (
 from custody.capture.hook.redact import redact_value
 from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import has_possible_secret
+from custody.capture.secret_prefilter import SecretPrefilter
 from custody.core.errors import InputError
 from custody.core.ids import EventId
 from custody.core.wire.arrival import arrival_from_bytes
@@ -62,12 +63,16 @@ def _check_generic_hook_event(
         return  # the redaction key cannot be read: recording fails the same way, and reports it
 
 
-def redact_event_payload(event: dict[str, Json], key: Callable[[], bytes]) -> dict[str, Json]:
+def redact_event_payload(
+    event: dict[str, Json], key: Callable[[], bytes], prefilter: SecretPrefilter | None = None
+) -> dict[str, Json]:
     """Return ``event`` without its secrets, with marks that only this machine can match; ``InputError`` on failure.
 
-    For events that do not come through a spool; the rules are those of the hook.
+    For events that do not come through a spool; the rules are those of the hook. An import of many events has a
+    ``prefilter``.
     """
-    if not has_possible_secret(_encode_hook_event(event)):
+    data = _encode_hook_event(event)
+    if (prefilter is not None and not prefilter.may_have_secret(data)) or not has_possible_secret(data):
         return event
     try:
         clean, marks = redact_value(event, key())
@@ -75,6 +80,11 @@ def redact_event_payload(event: dict[str, Json], key: Callable[[], bytes]) -> di
         raise InputError(f"cannot remove secrets ({type(error).__name__})") from error
     redacted: dict[str, Json] = clean
     return {**redacted, "redacted": list(marks)} if marks else redacted
+
+
+def may_any_event_have_secret(events: Sequence[dict[str, Json]], prefilter: SecretPrefilter) -> bool:
+    """Return whether one of these events needs ``redact_event_payload``; it returns the others as they are."""
+    return prefilter.may_any_have_secret([_encode_hook_event(event) for event in events])
 
 
 def open_redaction_key(workspace: Workspace) -> bytes:

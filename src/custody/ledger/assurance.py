@@ -4,8 +4,8 @@ May touch the open store of its caller, and ssh-keygen through ``signing``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.config import TeamPolicy
 from custody.core.assurance import Assurance
@@ -13,18 +13,14 @@ from custody.core.errors import InputError
 from custody.core.ids import PENDING, RecordRef, Seq, StoreId
 from custody.core.record import ChainTip, Record, chain_tip_from_record
 from custody.core.wire.canonical import parse_json_bytes
-from custody.core.wire.head_statement import HEAD_NAMESPACE
 from custody.ledger.queries import HeadStatement, find_head_statements
 from custody.ledger.records import is_claim_record
-from custody.signing import allowed_signers_from_key, find_signer
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_team_policy
-from custody.workspace.store_key import read_store_public_key
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class ChainRatings:
+class ChainRatings(Struct, frozen=True):
     """The assurance of every chain of a store, under one policy.
 
     ``owned`` are the chains that the store appended to. Records recorded live in these chains and in enrolled ones are
@@ -56,12 +52,6 @@ class ChainRatings:
         if chain in self.witnesses:
             return self.witnesses
         return self.enrolled if chain in self.enrolled else self.believed
-
-
-def rate_chains(store: Store, own_key: str | None, policy: TeamPolicy, now_ns: int) -> Mapping[StoreId, Assurance]:
-    """Return the assurance of every chain of a store under a policy."""
-    ratings = rate_store_chains(store, own_key, policy, now_ns)
-    return MappingProxyType({head.store: ratings.rate_chain(head.store) for head in store.tables.chains()})
 
 
 def rate_store_chains(
@@ -97,6 +87,8 @@ def rate_store_chains(
 
 def rate_workspace_chains(workspace: Workspace, store: Store, policy: TeamPolicy | None = None) -> ChainRatings:
     """Return the ratings of an open store of a workspace, under ``policy`` or that of HEAD."""
+    from custody.workspace.store_key import read_store_public_key
+
     team = load_workspace_team_policy(workspace) if policy is None else policy
     own_key = read_store_public_key(workspace.home)
     return rate_store_chains(store, own_key, team, workspace.now_ns(), workspace.head_signers)
@@ -113,6 +105,9 @@ def find_head_signers(store: Store, head: ChainTip) -> frozenset[str]:
 
 def _is_valid_statement(store: Store, statement: HeadStatement) -> bool:
     """Return whether a statement agrees with the chain in this store and has a valid signature."""
+    from custody.core.wire.head_statement import HEAD_NAMESPACE
+    from custody.signing import allowed_signers_from_key, find_signer
+
     record = store.tables.record(RecordRef(statement.store, Seq(statement.seq)))
     if record is None:
         return False

@@ -3,33 +3,34 @@
 May touch the terminal. Calls use cases and renders their reports.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun, noun_for_count
-from custody.core.wire.canonical import indent_json, shorten_json_texts
-from custody.core.wire.report import (
-    CallLine,
-    EraseReport,
-    LogReport,
-    PromptLine,
-    RecordsReport,
-    RecordSummary,
-    SessionLine,
-    SessionReport,
-    ShowReport,
-    StoreReport,
-)
-from custody.ledger.records import erase_record_bodies, list_newest_records, preview_record_erasure, show_named_records
-from custody.ledger.sessions import list_session_log, shorten_session_ids, show_session_log
 from custody.terminal.dates import format_clock_time, format_duration, format_time, format_when
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Screen, StyledText, TextLine, escape_controls, text_columns
-from custody.workspace.store_identity import describe_store
+
+if TYPE_CHECKING:
+    from custody.core.wire.report import (
+        CallLine,
+        EraseReport,
+        LogReport,
+        PromptLine,
+        RecordsReport,
+        RecordSummary,
+        SessionLine,
+        SessionReport,
+        ShowReport,
+        StoreReport,
+    )
 
 
 @click.command("store")
@@ -46,6 +47,8 @@ def store_command(ctx: click.Context, *, as_json: bool) -> int:
       custody store
       custody store --json
     """
+    from custody.workspace.store_identity import describe_store
+
     report = describe_store(open_command_workspace(ctx))
     return print_command_report(report, "\n".join(_render_store(report)), as_json=as_json)
 
@@ -84,6 +87,8 @@ def erase_command(
       custody erase 17 --reason "a customer's name in a prompt"
       custody erase sha256:9f86d081 --reason "leaked key" --who ana --yes
     """
+    from custody.ledger.records import erase_record_bodies, preview_record_erasure
+
     workspace = open_command_workspace(ctx)
     if not yes:
         if not sys.stdin.isatty():
@@ -107,7 +112,9 @@ DATE_WIDTH = len("2026-03-03")
 PROMPT_TITLE = StyledText("FIRST PROMPT", "muted")
 PROMPT_COLUMNS_MIN = 20
 PROMPT_COLUMNS_PIPED = 55
-"""The width of the column of prompts where nothing is cut; longer prompts move the rest of their row."""
+"""The width of the column of prompts where no terminal is; longer prompts move the rest of their row."""
+PROMPT_CHARACTERS_PIPED_MAX = 200
+"""Characters of a listed prompt where no terminal is; ``--json`` has all of them."""
 SESSION_TITLES = ("SESSION", "STARTED", "AGENT", "TIME", "FILES")
 AGENT_COLUMNS_MAX = 20
 STACKED_INDENT = 2
@@ -158,6 +165,8 @@ def log_command(  # noqa: PLR0913 - one for each option
       custody log 5d2f0c3e --tree
       custody log --by-agent
     """
+    from custody.ledger.sessions import list_session_log, shorten_session_ids, show_session_log
+
     workspace = open_command_workspace(ctx)
     if session is None:
         log = list_session_log(workspace, limit=limit, agent=agent, prompt_text=prompt_text, with_prompts=True)
@@ -174,8 +183,7 @@ def log_command(  # noqa: PLR0913 - one for each option
     return print_command_report(report, render_session_log(report, current_screen(), tree=tree), as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSearch:
+class SessionSearch(Struct, frozen=True):
     """The filters of a list of sessions."""
 
     limit: int
@@ -183,8 +191,7 @@ class SessionSearch:
     prompt_text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionEntry:
+class _SessionEntry(Struct, frozen=True):
     """The texts of one session in the list, without control characters."""
 
     id: str
@@ -232,7 +239,7 @@ def _render_session_table(entries: Sequence[_SessionEntry], screen: Screen) -> I
     facts = [(e.id, e.started, name, e.duration, e.files) for e, name in zip(entries, names, strict=True)]
     widths = [max(map(text_columns, column)) for column in zip(SESSION_TITLES, *facts, strict=True)]
     room = max(screen.columns - sum(widths) - 2 * len(widths), PROMPT_COLUMNS_MIN)
-    prompts = [StyledText(screen.cut(entry.prompt.text, room), entry.prompt.role) for entry in entries]
+    prompts = [StyledText(_cut_listed_prompt(entry.prompt.text, room, screen), entry.prompt.role) for entry in entries]
     longest = max(text_columns(prompt.text) for prompt in (PROMPT_TITLE, *prompts))
     prompt_width = min(longest, room if screen.is_terminal else PROMPT_COLUMNS_PIPED)
     titles = [StyledText(title, "muted") for title in SESSION_TITLES]
@@ -242,6 +249,13 @@ def _render_session_table(entries: Sequence[_SessionEntry], screen: Screen) -> I
         who = agent if row is titles else (StyledText(agent[0].text, "agent"), agent[1])
         text = _pad_session_cell(prompt, prompt_width)
         yield (*id_, "  ", *started, "  ", *who, "  ", *text, "  ", *duration, "  ", *reversed(files))
+
+
+def _cut_listed_prompt(prompt: str, room: int, screen: Screen) -> str:
+    """Return as much of a prompt as fits: a pasted plan has many screens, on a pipe too."""
+    if screen.is_terminal or len(prompt) <= PROMPT_CHARACTERS_PIPED_MAX:
+        return screen.cut(prompt, room)
+    return prompt[:PROMPT_CHARACTERS_PIPED_MAX].rstrip() + ("…" if screen.has_unicode else "...")
 
 
 def _pad_session_cell(cell: StyledText, width: int) -> tuple[StyledText, str]:
@@ -330,6 +344,8 @@ def render_session_log(report: SessionReport, screen: Screen, *, tree: bool) -> 
 
 def _render_session_items(report: SessionReport, *, tree: bool) -> Iterator[tuple[str, str]]:
     """Yield each line below the head, with the time of its prompt or of the call that begins its branch."""
+    from custody.core.wire.report import PromptLine
+
     children = _group_session_subcalls(report.calls) if tree else {}
     nested = {child.id for calls in children.values() for child in calls}
     items: list[PromptLine | CallLine] = [*report.prompts, *(c for c in report.calls if c.id not in nested)]
@@ -346,6 +362,8 @@ def _render_session_items(report: SessionReport, *, tree: bool) -> Iterator[tupl
 
 
 def _session_item_time(item: PromptLine | CallLine) -> str:
+    from custody.core.wire.report import PromptLine
+
     return item.at if isinstance(item, PromptLine) else item.started
 
 
@@ -414,6 +432,8 @@ def records_command(ctx: click.Context, *, limit: int, kind: str | None, as_json
       custody records
       custody records -n 100 --kind edit
     """
+    from custody.ledger.records import list_newest_records
+
     report = list_newest_records(open_command_workspace(ctx), limit=limit, kind=kind)
     return print_command_report(report, render_record_list(report, current_screen()), as_json=as_json)
 
@@ -446,11 +466,15 @@ def show_command(ctx: click.Context, record: str, *, as_json: bool) -> int:
       custody show 17
       custody show 17 --json | jq .payloads[0]
     """
+    from custody.ledger.records import show_named_records
+
     report = show_named_records(open_command_workspace(ctx), record)
     return print_command_report(report, _render_record(report), as_json=as_json)
 
 
 def _render_record(report: ShowReport) -> str:
+    from custody.core.wire.canonical import indent_json, shorten_json_texts
+
     lines = []
     for record, payload in zip(report.records, report.payloads, strict=True):
         content = "erased" if payload is None else indent_json(shorten_json_texts(payload))

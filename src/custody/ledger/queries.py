@@ -4,8 +4,9 @@ May touch the open database of its caller.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from custody.core.ids import (
     AgentName,
@@ -75,7 +76,7 @@ class ConversationTables:
         digests = {digest for ref in old for digest in self._bodies_of(ref)}
         return sorted(d for d in digests if all(record.ref in old for record in self._tables.records_holding(d)))
 
-    def erased(self, after_ns: int, until_ns: int) -> list[tuple[NaturalKey, RecordRef]]:
+    def list_erased(self, after_ns: int, until_ns: int) -> list[tuple[NaturalKey, RecordRef]]:
         """Return the erased records of a period by their keys, the latest first."""
         rows = self._db.rows(
             "SELECT natural_key, store_id, seq FROM record WHERE at_ns > ? AND at_ns <= ? AND digest IN"
@@ -140,8 +141,7 @@ def list_recorded_paths(store: Store, kinds: Collection[type[FileEdit | FileStat
 # SQL about the sources that sessions read.
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRows:
+class ReadRows(Struct, frozen=True):
     """Sources by their locators, the last read first, and their total number."""
 
     locators: tuple[str, ...]
@@ -171,8 +171,7 @@ SessionView = Session | Prompt | ToolCall | FileEdit | SourceAccess
 V = TypeVar("V", bound=SessionView)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(Struct, frozen=True):
     """A session with the times of its first message, last event and last message, and the number of events.
 
     A link to a commit is an event and not a message: it may be made long after the session, by an import.
@@ -372,8 +371,7 @@ def list_session_source_readings(
 # SQL about signed statements of chain heads.
 
 
-@dataclass(frozen=True, slots=True)
-class HeadStatement:
+class HeadStatement(Struct, frozen=True):
     """A signed statement that a chain reached ``seq``: its bytes, the signer's public key and the signature."""
 
     store: StoreId

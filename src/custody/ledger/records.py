@@ -8,6 +8,7 @@ from custody.capture.hook.event_home import read_capture_gaps
 from custody.capture.spool import format_rejected_gap
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.record import Record, RecordingGap, parse_recording_gap
 from custody.core.wire.arrival import SYSTEM_KINDS
@@ -22,7 +23,7 @@ from custody.workspace.workspace import Workspace
 
 HINT = "pass a record's number, 'store:number', event id or key ('custody records' lists them)"
 
-_PLACE = re.compile(r"(?:([0-9a-f]{8,32}|pending):)?([1-9][0-9]{0,17})", re.ASCII)
+_PLACE = lazy_pattern(r"(?:([0-9a-f]{8,32}|pending):)?([1-9][0-9]{0,17})", re.ASCII)
 
 
 def find_records_by_name(store: Store, target: str) -> list[Record]:
@@ -83,7 +84,7 @@ def _summarize_records(records: Sequence[Record], own: StoreId | None) -> list[R
     ]
 
 
-_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})", re.ASCII)
+_DIGEST = lazy_pattern(r"(?:sha256:)?([0-9a-f]{8,64})", re.ASCII)
 
 
 def erase_record_bodies(workspace: Workspace, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:

@@ -3,11 +3,11 @@
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
@@ -52,8 +52,7 @@ SESSIONS_SHOWN_MAX = 3
 """Sessions that are listed if a name is ambiguous."""
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionRecords:
+class _SessionRecords(Struct, frozen=True):
     """Everything that was recorded of one session, read once."""
 
     row: SessionRow

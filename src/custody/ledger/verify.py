@@ -30,10 +30,15 @@ Erasures = dict[Digest, set[StoreId]]
 
 
 def verify_ledger(workspace: Workspace) -> VerifyReport:
-    """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
+    """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception.
+
+    A store without damage is sealed, so that a later check can start here.
+    """
     try:
         with workspace.reading() as store, store.reading():
-            return verify_ledger_store(workspace, store)
+            report = verify_ledger_store(workspace, store)
+            _seal_intact_store(store, report)
+            return report
     except DamagedStoreError as error:
         # The file cannot be opened or read: that is the finding.
         damage = Damage(DamageCode.FILE_DAMAGED, error.message)
@@ -243,12 +248,17 @@ def _verify_since_seal(workspace: Workspace, store: Store, *, seals: bool) -> Ve
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     since = store.read_sealed_positions()
     if since is not None and not any(_find_damage_since_seal(workspace, store, heads, since)):
-        report = _make_intact_verify_report(workspace, store, heads)
+        report = _make_intact_verify_report(workspace, store, heads, sum(since.values()))
     else:
         report = verify_ledger_store(workspace, store)
-    if seals and not report.findings:
-        store.seal({head.store: int(head.seq) for head in heads})
+    if seals:
+        _seal_intact_store(store, report)
     return report
+
+
+def _seal_intact_store(store: Store, report: VerifyReport) -> None:
+    if not report.findings:
+        store.seal({StoreId(chain.store): chain.records for chain in report.chains})
 
 
 def _find_damage_since_seal(
@@ -300,7 +310,7 @@ def _find_head_mismatch_damage(store: Store, remembered: ChainTip | None) -> Ite
         yield Damage(DamageCode.HEAD_DIFFERS, f"record {record.seq} of chain {record.store} was replaced", record.ref)
 
 
-def _make_intact_verify_report(workspace: Workspace, store: Store, heads: list[ChainTip]) -> VerifyReport:
+def _make_intact_verify_report(workspace: Workspace, store: Store, heads: list[ChainTip], earlier: int) -> VerifyReport:
     own = store.own()
     return VerifyReport(
         outcome="fine",
@@ -311,4 +321,5 @@ def _make_intact_verify_report(workspace: Workspace, store: Store, heads: list[C
         pending=int(store.tables.head(PENDING).seq),
         findings=[],
         warnings=warn_of_refused_events(workspace),
+        earlier=earlier,
     )

@@ -9,8 +9,9 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from custody.core.errors import InputError
 from custody.sdk.execution import Calls, CallTraceEvent, OpenCall, TooManyCalls
@@ -45,8 +46,7 @@ class ToolClient(Protocol):
         """Call one tool."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BridgeLimits:
+class BridgeLimits(Struct, frozen=True, kw_only=True):
     """The limits of an execution: total time, time per tool call, memory and output of its process."""
 
     time_seconds: float = 60.0
@@ -55,8 +55,7 @@ class BridgeLimits:
     output_bytes: int = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
+class Execution(Struct, frozen=True, kw_only=True):
     """The result of an execution: its value or error, its output, and its calls."""
 
     id: str
@@ -106,8 +105,7 @@ class WorkerBridge:
         return [] if self._calls is None else list(self._calls.events)
 
 
-@dataclass(slots=True)
-class _ExecutionOutcome:
+class _ExecutionOutcome(Struct):
     """The outcome of an execution, before its output is known."""
 
     status: str
@@ -116,8 +114,7 @@ class _ExecutionOutcome:
     trace: str | None = None
 
 
-@dataclass(slots=True)
-class _Execution:
+class _Execution(Struct):
     """A running execution."""
 
     bridge: WorkerBridge

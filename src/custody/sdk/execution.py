@@ -4,9 +4,10 @@ Only this file decides the parent of a worker's call. A parent that this executi
 no call is lost and no call can claim a place in another tree.
 """
 
-from dataclasses import dataclass
 from time import time_ns
 from typing import Literal
+
+from msgspec import Struct
 
 from custody.sdk.outbox import record_foreign_span
 from custody.sdk.propagation import parse_traceparent
@@ -22,8 +23,7 @@ class TooManyCalls(Exception):
     """The code makes too many calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallTraceEvent:
+class CallTraceEvent(Struct, frozen=True):
     """The start or the end of a call: ``capability_start``, ``capability_end``, ``tool_start``, ``tool_end``.
 
     ``trace_id`` is the call's own id, ``parent_trace_id`` that of the capability that made it, None at the top.
@@ -40,8 +40,7 @@ class CallTraceEvent:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCall:
+class OpenCall(Struct, frozen=True):
     """A call that has started."""
 
     pair: SpanIds

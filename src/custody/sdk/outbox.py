@@ -193,7 +193,7 @@ class Outbox:
 
     def before_fork(self) -> None:
         """End the thread: the child would wait forever for a lock that it held."""
-        # Another thread may be about to start ours: it is started, or not at all, before the fork.
+        # Another thread may be starting ours. Wait for it, and let none start it until the fork is over.
         self._start_blocked = self._starting.acquire(timeout=FORK_SECONDS_MAX)
         thread = self._thread
         if thread is not None and thread.ident is not None and thread is not threading.current_thread():

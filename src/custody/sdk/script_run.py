@@ -133,11 +133,11 @@ def report_script_run(execution: Execution) -> GraphRunReport:
         stdout=execution.stdout,
         stderr=execution.stderr,
         dropped_bytes=execution.dropped_bytes,
-        calls=calls_from_trace_events(execution.traces),
+        calls=graph_calls_from_trace_events(execution.traces),
     )
 
 
-def calls_from_trace_events(traces: Sequence[CallTraceEvent]) -> list[GraphCall]:
+def graph_calls_from_trace_events(traces: Sequence[CallTraceEvent]) -> list[GraphCall]:
     """Combine the start and end of each call."""
     ends = {event.trace_id: event for event in traces if event.type.endswith("_end")}
     return [

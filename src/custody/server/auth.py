@@ -5,10 +5,11 @@ import hmac
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from custody.core.errors import InputError
 from custody.server.app.github_jobs import GitHubSettings
@@ -26,8 +27,7 @@ CACHED_MAX = 10_000
 reads = logging.getLogger("custody.service.reads")
 
 
-@dataclass(frozen=True, slots=True)
-class PerStartKeeper:
+class PerStartKeeper(Struct, frozen=True):
     """Accepts the token that this server printed when it started, for one project with all scopes.
 
     ``others`` checks all other tokens.
@@ -59,8 +59,7 @@ def _digest_token(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedGrant:
+class _CachedGrant(Struct, frozen=True):
     grant: Grant
     until: float
 
@@ -92,8 +91,7 @@ class TokenCheck:
         return known.grant if expires_ns is None or expires_ns > self._now_ns() else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallerLimits:
+class CallerLimits(Struct, frozen=True, kw_only=True):
     """Limits on requests."""
 
     body_bytes: int = BODY_BYTES_MAX
@@ -121,8 +119,7 @@ class CallerLimits:
 IpNetwork = IPv4Network | IPv6Network
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsSettings:
+class TlsSettings(Struct, frozen=True, kw_only=True):
     """How a service knows that a browser reaches it over TLS."""
 
     public_url: str | None = None
@@ -152,8 +149,7 @@ class TlsSettings:
         return any(peer in network for network in self.proxies)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """The settings of ``create_app``."""
 
     keeper: AccessKeeper

@@ -6,12 +6,12 @@ The OpenAPI document and the routes are made from the same values, so they agree
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import msgspec
 from litestar import Request, Response
 from litestar.handlers import HTTPRouteHandler
+from msgspec import field
 
 from custody.core.errors import InputError
 from custody.server.app.intake import Intake
@@ -156,8 +156,7 @@ INLINE_BYTES_MAX = 16 * 1024
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpAnswer:
+class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer."""
 
     body: bytes
@@ -270,8 +269,7 @@ class EndpointCall:
         return self.text("after"), int(digits)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """A query parameter with its JSON Schema."""
 
     name: str
@@ -292,8 +290,7 @@ PAGED = (
 Handle = Callable[[EndpointCall], Awaitable[HttpAnswer]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One method of one path."""
 
     method: Literal["GET", "POST"]

@@ -6,10 +6,11 @@ A rejected request reaches neither a body nor a store.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError
 from custody.server.app.tenancy import Grant
@@ -199,8 +200,7 @@ class _StatusRecorder:
         await self._send(message)
 
 
-@dataclass(frozen=True, slots=True)
-class _RequestHead:
+class _RequestHead(Struct, frozen=True):
     """The parts of a request's head that are checked."""
 
     size: int

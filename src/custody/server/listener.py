@@ -9,13 +9,14 @@ import sys
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
 import uvicorn
 from litestar import Litestar, Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException
+from msgspec import Struct
+from msgspec.structs import replace
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from custody.core.errors import InputError, WorldError
@@ -234,8 +235,7 @@ TOKEN_HALVES = 2
 """The token of a start has this many times 128 random bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListenAddress:
+class ListenAddress(Struct, frozen=True):
     """The address of a running service; ``token`` is the one of this start, if any."""
 
     host: str

@@ -4,7 +4,8 @@ May touch the open database that it is passed.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import AgentName, EventId, NaturalKey, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
@@ -42,8 +43,7 @@ _ACTIVE_SESSIONS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveSession:
+class ActiveSession(Struct, frozen=True):
     """A session and the time of its last event."""
 
     agent: AgentName
@@ -51,8 +51,7 @@ class ActiveSession:
     last_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCount:
+class SessionCount(Struct, frozen=True):
     """Counts of a session: exact up to ``COUNTED_MAX``, else lower bounds."""
 
     first_ns: int

@@ -1,9 +1,10 @@
 """The state that all routes of a running service share."""
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
+
+from msgspec import Struct, field
 
 from custody.server.app.questions import Note
 from custody.server.auth import Settings
@@ -55,8 +56,7 @@ class RecentReads:
                 self._at_ns.popitem(last=False)
 
 
-@dataclass(slots=True)
-class Service:
+class Service(Struct):
     """A running service: settings, metrics, writers and readers."""
 
     settings: Settings

@@ -5,10 +5,10 @@ import queue
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import BoundedSemaphore, Thread
 from typing import TypeVar
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -133,8 +133,7 @@ IDLE_SECONDS = 30.0
 Answer = list[IngestResult] | BaseException
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct):
     """The records of one request, and the future of its caller."""
 
     arrivals: Sequence[Arrival]

@@ -4,8 +4,9 @@ They are under one reference of a git remote, a file each, or in the store of a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, digest_from_bytes
@@ -57,8 +58,7 @@ def open_shared_ledger(workspace: Workspace, name: str) -> BudgetLedger:
 # A git remote: the commit under ``refs/custody/budget`` holds a file for each reservation.
 
 
-@dataclass(slots=True)
-class GitLedger:
+class GitLedger(Struct):
     """The reservations under the reference of a git remote."""
 
     workspace: Workspace
@@ -152,8 +152,7 @@ def _reservation_from_line(line: ReservationLine) -> Reservation:
 RESERVATIONS = "/api/v1/reservations"
 
 
-@dataclass(slots=True)
-class ServiceLedger:
+class ServiceLedger(Struct):
     """The reservations in the store of a service."""
 
     remote: NamedRemote

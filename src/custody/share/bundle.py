@@ -6,7 +6,6 @@ A bundle is an export of the chains as far as the verdict names them, followed b
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,7 +45,7 @@ def open_bundle_workspace(workspace: Workspace, path: Path) -> Iterator[PastWork
             if END_LINE in line:
                 break
         export.flush()
-        same = {field.name: getattr(workspace, field.name) for field in fields(Workspace)}
+        same = {name: getattr(workspace, name) for name in Workspace.__struct_fields__}
         bundled = PastWorkspace(**same, store=store)
         report = import_export_file(bundled, Path(export.name), str(path))
         if report.findings:

@@ -4,9 +4,9 @@ May touch the open store of its caller, and ``ssh-keygen`` through the statement
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct, field
 
 from custody.attribution.app.foreign_states import has_changed_line_origins, list_line_origin_chains
 from custody.core.paths import RepoPath
@@ -39,8 +39,7 @@ NO_COUNTERSIGNATURE = "no countersignature: a roll-back would not be noticed"
 UNSIGNED = "not signed by its owner: its evidence is self-reported"
 
 
-@dataclass(slots=True)
-class ChainIntake:
+class ChainIntake(Struct):
     """A chain that a remote offers, compared with the store."""
 
     store: Store

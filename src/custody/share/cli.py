@@ -3,19 +3,23 @@
 May touch the terminal. Runs use cases and renders their reports.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.share.sync import add_remote, list_remotes, pull_chains, push_chains, remove_remote
-from custody.share.wire import PushReport, RemoteReport, SharedChain, SyncReport
-from custody.share.witness import WitnessOptions, check_store_id
 from custody.terminal.frame import CommandGroup, CommandTable, json_option, open_command_workspace, print_command_report
+
+if TYPE_CHECKING:
+    from custody.share.wire import RemoteReport, SharedChain, SyncReport
+
 
 PUSH_OUTCOMES = {
     "sent": "sent {new} ({records} in total), {texts}",
@@ -56,6 +60,8 @@ def push_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_r
       custody push upstream --dry-run
       custody push --with-text
     """
+    from custody.share.sync import push_chains
+
     report = push_chains(open_command_workspace(ctx), name, texts=with_text, dry_run=dry_run)
     return print_command_report(
         report, _render_sync(report, PUSH_OUTCOMES, "nothing has been recorded here yet"), as_json=as_json
@@ -97,6 +103,9 @@ def pull_command(
       custody pull upstream --dry-run
       custody pull --json
     """
+    from custody.share.sync import pull_chains
+    from custody.share.witness import WitnessOptions, check_store_id
+
     options = WitnessOptions(not flags["no_countersign"], frozenset(map(check_store_id, accepted)))
     workspace = open_command_workspace(ctx)
     report = pull_chains(workspace, name, texts=flags["with_text"], dry_run=flags["dry_run"], witness=options)
@@ -107,6 +116,8 @@ def pull_command(
 
 def _render_sync(report: SyncReport, outcomes: Mapping[str, str], empty: str) -> str:
     """Return the report as text; ``empty`` if it has no chains."""
+    from custody.share.wire import PushReport
+
     lines = [line for chain in report.chains for line in _describe_shared_chain(chain, outcomes[chain.outcome])]
     destination = [f"To {report.remote}:"] if isinstance(report, PushReport) else []
     return "\n".join((*destination, *lines)) if lines else empty
@@ -162,8 +173,10 @@ def add_remote_command(name: str, url: str, *, token_file: str | None, as_json: 
     \b
     Examples:
       custody remote add team https://custody.example.org --token-file token.txt
-      pass custody/team | custody remote add team https://custody.example.org --token-file -
+      custody remote add team https://team.example.org --token-file - < token.txt
     """
+    from custody.share.sync import add_remote
+
     report = add_remote(name, url, None if token_file is None else _read_remote_token(token_file))
     return print_command_report(report, _render_remotes(report), as_json=as_json)
 
@@ -177,6 +190,8 @@ def list_remotes_command(*, as_json: bool) -> int:
     Examples:
       custody remote list
     """
+    from custody.share.sync import list_remotes
+
     report = list_remotes()
     return print_command_report(report, _render_remotes(report), as_json=as_json)
 
@@ -191,6 +206,8 @@ def remove_remote_command(name: str, *, as_json: bool) -> int:
     Examples:
       custody remote remove team
     """
+    from custody.share.sync import remove_remote
+
     report = remove_remote(name)
     return print_command_report(report, _render_remotes(report), as_json=as_json)
 

@@ -6,9 +6,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct, field
 
 from custody.attribution.app.foreign_states import list_line_origin_digests, put_line_origins, read_line_origins
 from custody.core.errors import InputError, SpoolError, StoreError
@@ -77,7 +78,7 @@ from custody.workspace.workspace import Workspace
 
 
 def export_chains(workspace: Workspace, out: BinaryIO, path: str) -> ExportReport:
-    """Write every chain with its bodies, forks and pending events to ``out``; the report calls it ``path``."""
+    """Write every chain with its bodies, forks and pending events to ``out``; ``path`` is its name in the report."""
     signed = _sign_exported_heads(workspace)
     with workspace.reading() as store, store.reading():
         heads = [head for head in store.tables.chains() if head.store != PENDING]
@@ -244,8 +245,7 @@ def _store_imported_origins(store: Store, checked: "_ExportCheck") -> None:
             put_line_origins(store, chain, check_shared_origins(files, checked.reached[chain]))
 
 
-@dataclass(slots=True)
-class _ExportCheck:
+class _ExportCheck(Struct):
     """The result of reading the whole file once, before anything is written."""
 
     workspace: Workspace

@@ -5,10 +5,10 @@ shared, the next commit has no parent: the data is then gone from the reference'
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 
 import msgspec
+from msgspec import Struct
 
 from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.origin_maps import PreviousOrigins, build_line_origin_files
@@ -61,8 +61,7 @@ FAULTS_MAX = 10
 """Invalid countersignatures that are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRef:
+class SharedRef(Struct, frozen=True):
     """The content of a reference: its commit, its manifest, and the ids of its files by name."""
 
     commit: CommitSha
@@ -176,8 +175,7 @@ def push_witness_entries(exchange: Exchange, url: RemoteUrl, entries: Sequence[W
         return
 
 
-@dataclass(frozen=True, slots=True)
-class ShareRequest:
+class ShareRequest(Struct, frozen=True):
     """The part of a chain to share: up to its ``head``, with texts or without."""
 
     head: ChainTip

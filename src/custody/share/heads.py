@@ -5,9 +5,10 @@ a push or an export only: a hook never waits for a signature.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, Link, RecordRef, StoreId, digest_from_bytes
@@ -40,16 +41,14 @@ AHEAD_NS_MAX = 24 * 3600 * 1_000_000_000
 PAGE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class SigningKey:
+class SigningKey(Struct, frozen=True):
     """A private key in a file, and its public key."""
 
     file: Path
     public: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChainTree:
+class ChainTree(Struct, frozen=True):
     """The links and outline digests of a chain's first records, each as bytes in order."""
 
     links: bytes
@@ -75,8 +74,7 @@ class ChainTree:
         return roots
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedHead:
+class OfferedHead(Struct, frozen=True):
     """The head of a chain that a remote offers: its owner's statement, if it is signed, and the outline digests."""
 
     tip: ChainTip
@@ -117,7 +115,7 @@ def sign_chain_head(
     named: SigningKey | None = None,
     repository: tuple[str, ...] = (),
 ) -> OfferedHead:
-    """Return the head of an own chain, signed by the store's key or the ``named`` one; unsigned without a key.
+    """Return the head of one of our chains, signed with the ``named`` key or the store's; unsigned if neither exists.
 
     The same head is signed once: sharing it again returns the same statement.
     """

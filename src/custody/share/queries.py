@@ -1,7 +1,8 @@
 """SQL of sharing: signed statements about heads, and the heads that this store saw at its remotes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import Link, StoreId
 from custody.core.tree_head import TreeHash
@@ -13,8 +14,7 @@ STATEMENTS_MAX = 10_000
 """Statements about one chain that are read together."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeenHead:
+class SeenHead(Struct, frozen=True):
     """The last head of a chain that this store saw at a remote.
 
     ``root``, ``signed_ns`` and ``signer`` come from its owner's statement; None if its owner did not sign it.

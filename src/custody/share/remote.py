@@ -6,11 +6,9 @@ cannot name such a URL. A token is never part of a message or of a log.
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -18,10 +16,13 @@ from typing import Self
 from urllib.parse import quote, urlsplit
 
 import httpx2
+from msgspec import Struct
 
 from custody import __version__
 from custody.core.errors import InputError, WorldError
+from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NOFOLLOW
+from custody.core.structs import format_struct
 
 # The services that the user added, in a file that only the user can read.
 
@@ -29,17 +30,19 @@ from custody.core.platform import CLOEXEC, NOFOLLOW
 FILE_BYTES_MAX = 1 << 20
 REMOTES_FILE = Path("custody") / "remotes.json"
 TOKEN_CHARS_MAX = 512
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_TOKEN = re.compile(r"[!-~]+")
+_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TOKEN = lazy_pattern(r"[!-~]+")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRemote:
+class NamedRemote(Struct, frozen=True):
     """A service: its name, its URL and its token, which is never shown."""
 
     name: str
     url: str
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
+
+    def __repr__(self) -> str:
+        return format_struct(self, but=("token",))
 
 
 class RemoteBook:
@@ -51,7 +54,7 @@ class RemoteBook:
             base = os.path.join(environment.get("HOME", ""), ".config")
         self.path = Path(base) / REMOTES_FILE
 
-    def all(self) -> dict[str, NamedRemote]:
+    def read_all(self) -> dict[str, NamedRemote]:
         """Return every service by name."""
         try:
             with self.path.open("rb") as file:
@@ -77,12 +80,12 @@ class RemoteBook:
         if token is not None and (not _TOKEN.fullmatch(token) or len(token) > TOKEN_CHARS_MAX):
             raise InputError("invalid token", hint="a token is one word of printable characters")
         remote = NamedRemote(name, check_remote_url(url), token)
-        self._write({**self.all(), name: remote})
+        self._write({**self.read_all(), name: remote})
         return remote
 
     def remove(self, name: str) -> None:
         """Remove a service and its token."""
-        known = self.all()
+        known = self.read_all()
         if name not in known:
             raise InputError(f"unknown remote '{name}'", hint="list them with 'custody remote list'")
         del known[name]
@@ -164,8 +167,7 @@ class ServiceRefusal(InputError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes

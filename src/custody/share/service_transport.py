@@ -2,10 +2,10 @@
 
 from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.foreign_states import (
@@ -138,8 +138,7 @@ def _countersign_service_heads(service: RemoteService, store: Store, watch: Head
             watch.workspace.talk(f"cannot countersign the heads at the service: {error.message}")
 
 
-@dataclass(frozen=True, slots=True)
-class _ChainUpload:
+class _ChainUpload(Struct, frozen=True):
     """One chain that is sent to a service."""
 
     service: RemoteService
@@ -299,8 +298,7 @@ def pull_from_service(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _ServicePull:
+class _ServicePull(Struct, frozen=True):
     """A pull from a service into an open store."""
 
     service: RemoteService
@@ -416,8 +414,7 @@ RECORDS_MAX = 1000
 """Copied from the local store at a time."""
 
 
-@dataclass(frozen=True)
-class CacheWorkspace(Workspace):
+class CacheWorkspace(Workspace, frozen=True):
     """A workspace whose store is a copy of a service's evidence, separate from the local store."""
 
     cache: Path = field(default=Path())

@@ -1,16 +1,16 @@
 """Push and pull of chains, through a service or a git remote."""
 
 import os
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.core.errors import InputError, WorldError
 from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.record import ChainTip, Damage, DamageCode, Record
 from custody.core.wire.report import IntegrityFinding
 from custody.git import EVERY_REF, Exchange, Object, ObjectReader, Ref, Remote, RemoteMoveError, RemoteUrl
@@ -54,7 +54,7 @@ from custody.share.witness import USUAL, HeadWatch, WitnessOptions, find_witness
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
 
-CHAIN_REF = re.compile(r"refs/custody/[0-9a-f]{32}")
+CHAIN_REF = lazy_pattern(r"refs/custody/[0-9a-f]{32}")
 TOKEN_VARIABLE = "CUSTODY_TOKEN"
 """Environment variable with a token for one command; it overrides the stored one."""
 
@@ -90,7 +90,7 @@ def pull_chains(
 
 def find_remote_service(name: str | None) -> NamedRemote:
     """Return the service of that name, or the only service if ``name`` is None."""
-    known = RemoteBook(os.environ).all()
+    known = RemoteBook(os.environ).read_all()
     if name is None and len(known) == 1:
         (name,) = known
     service = None if name is None else _find_service_remote(name)
@@ -115,14 +115,14 @@ def remove_remote(name: str) -> RemoteReport:
 
 def list_remotes() -> RemoteReport:
     """List the services that the user added."""
-    known = RemoteBook(os.environ).all()
+    known = RemoteBook(os.environ).read_all()
     return RemoteReport(
         remotes=[RemoteInfo(remote.name, remote.url, remote.token is not None) for _, remote in sorted(known.items())]
     )
 
 
 def _find_service_remote(name: str | None) -> NamedRemote | None:
-    stored = None if name is None else RemoteBook(os.environ).all().get(name)
+    stored = None if name is None else RemoteBook(os.environ).read_all().get(name)
     if stored is None:
         return None
     return NamedRemote(stored.name, stored.url, os.environ.get(TOKEN_VARIABLE) or stored.token)
@@ -198,8 +198,7 @@ def open_share_exchange(workspace: Workspace) -> Exchange:
     return workspace.repository.exchange(workspace.home / FOLDER)
 
 
-@dataclass(frozen=True, slots=True)
-class _GitPush:
+class _GitPush(Struct, frozen=True):
     """A push to a git remote, and what is known about the heads there."""
 
     exchange: Exchange
@@ -337,8 +336,7 @@ def pull_from_git(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _GitPull:
+class _GitPull(Struct, frozen=True):
     """A pull from a git remote into an open store."""
 
     exchange: Exchange

@@ -8,15 +8,16 @@ rewritten, also in a fresh clone.
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 from custody.config import TeamPolicy
 from custody.core.errors import InputError
 from custody.core.ids import Link, Seq, StoreId
+from custody.core.patterns import lazy_pattern
 from custody.core.record import ChainTip, Damage, DamageCode
 from custody.core.tree_head import TreeHash
 from custody.core.wire.body import format_digest
@@ -66,11 +67,10 @@ ENTRIES_MAX = 4096
 """Maximum countersignatures that are read from one remote."""
 NAME_DIGITS = 32
 SEVERAL = 2
-_STORE = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_STORE = lazy_pattern(r"[0-9a-f]{32}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Countersignature:
+class Countersignature(Struct, frozen=True):
     """A verified statement that somebody saw a head, with the owner's statement if the head was signed."""
 
     seen: HeadSighting
@@ -151,8 +151,7 @@ def countersign_head(offer: OfferedHead, repository: tuple[str, ...], key: Signi
     return WitnessEntry(1, StatementEnvelope(data.decode(), key.public, signature), offer.signed)
 
 
-@dataclass(frozen=True, slots=True)
-class WitnessOptions:
+class WitnessOptions(Struct, frozen=True):
     """Whether a pull countersigns what it saw, and the chains that it stores whatever was seen of them before."""
 
     countersign: bool = True
@@ -172,8 +171,7 @@ def check_store_id(text: str) -> StoreId:
 # --- watch ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class HeadWatch:
+class HeadWatch(Struct):
     """The heads of one remote as this store and those who countersigned them there saw them."""
 
     workspace: Workspace

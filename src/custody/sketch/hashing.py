@@ -3,13 +3,14 @@
 Hashes are stored, so no function here may change its results.
 """
 
+import struct
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import nsmallest
-from struct import Struct
+
+from msgspec import Struct
 
 _END = b"\0"
 """Separates the name of the field, which never contains this byte, from the value."""
@@ -129,7 +130,7 @@ def compute_lsh_bands(signature: bytes, bands: int, *, field: str = "band") -> l
         digest = prefix.copy()
         digest.update(signature[band * width : (band + 1) * width])
         digests.append(digest.digest())
-    return [*Struct(f">{bands}q").unpack(b"".join(digests))]
+    return [*struct.Struct(f">{bands}q").unpack(b"".join(digests))]
 
 
 @lru_cache(maxsize=64)
@@ -200,8 +201,7 @@ def _find_lsh_prefix_matches(tree: list[tuple[bytes, int]], prefix: bytes) -> li
 _HASH_MAX = 0xFFFF_FFFF
 
 
-@dataclass(frozen=True, slots=True)
-class BottomSketch:
+class BottomSketch(Struct, frozen=True):
     """The smallest hashes of a set of ``size`` hashes, ascending; possibly all of them."""
 
     size: int

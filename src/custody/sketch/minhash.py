@@ -10,9 +10,9 @@ against random changes, 0.001 to 0.010; synthetic sets of 3 to 3,000 elements wi
 theory allows ``sqrt(j * (1 - j) / n)``, at most 0.044.
 """
 
+import struct
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from struct import Struct
 
 from rensa import RMinHash  # type: ignore[import-untyped]
 
@@ -68,8 +68,8 @@ def _compute_minhash_values(shingles: Iterable[str] | Iterable[bytes], n: int) -
 
 
 @lru_cache(maxsize=8)
-def _make_minhash_struct(n: int) -> Struct:
-    return Struct(f"<{n}I")
+def _make_minhash_struct(n: int) -> struct.Struct:
+    return struct.Struct(f"<{n}I")
 
 
 @lru_cache(maxsize=8)

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
+from custody.core.patterns import lazy_pattern
+
 NUMBER = "<NUM>"
 STRING = "<STR>"
 
@@ -59,9 +61,9 @@ _PATTERN = "|".join(
     )
 )
 # No possessive repetitions: Python 3.11.0 to 3.11.4 match some of them wrongly.
-_TOKEN = re.compile(_PATTERN)
+_TOKEN = lazy_pattern(_PATTERN)
 
-_RUN = re.compile(r"[^\W_]+")
+_RUN = lazy_pattern(r"[^\W_]+")
 
 
 def tokenize_text(text: str) -> list[str]:

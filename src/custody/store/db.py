@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from importlib import resources
 from typing import Protocol
+
+from msgspec import Struct
 
 from custody.core.errors import StoreError
 from custody.core.ids import StoreId
@@ -29,8 +30,7 @@ class SchemaMismatchError(StoreError):
     """The database lacks a table or a column that this version expects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """The SQL words that differ between the two databases."""
 
     blob: str
@@ -112,8 +112,7 @@ def make_sql_placeholders(values: Sized) -> str:
 # A step that is killed is rolled back; the next start runs it again.
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One numbered step: its number, its name and its statements in neutral SQL."""
 
     number: int

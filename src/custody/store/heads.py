@@ -12,8 +12,9 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import Link, Seq, StoreId
@@ -28,8 +29,7 @@ _PREFIX = "head-"
 _HEAD_BYTES_MAX = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class KeptHead:
+class KeptHead(Struct, frozen=True):
     """A head file; ``genuine`` if it was written here with this key."""
 
     name: str

@@ -4,7 +4,6 @@ A connection is bound to one schema and one project from its first statement. ``
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from custody.core.errors import MissingExtra, StoreError
 from custody.core.ids import DEFAULT_PROJECT, StoreId, check_project_name
+from custody.core.patterns import lazy_pattern
 from custody.store.db import (
     DamagedStoreError,
     Dialect,
@@ -75,7 +75,7 @@ ROWS_TOGETHER = 500
 """Maximum rows per statement: with up to 16 columns far below the limit of 65,535 parameters."""
 TEXTS_KEPT = 200
 """Maximum statements in the cache of translated statements."""
-_ROW = re.compile(r"(?<= VALUES )\((?:\?, )*\?\)")
+_ROW = lazy_pattern(r"(?<= VALUES )\((?:\?, )*\?\)")
 CONNECT_SECONDS_MAX = 10
 """Timeout for connecting, unless the URL sets another."""
 

@@ -4,15 +4,18 @@ These tables are derived. A position behind the chain means catch up; another ve
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
 from custody.core.record import ChainTip, Record
 from custody.core.views import View
 from custody.core.wire.canonical import Json
+from custody.core.wire.event import AnyEvent
 from custody.store.db import Row, SqlValue
 from custody.store.rows import (
     ALL_TABLES,
@@ -31,17 +34,17 @@ NEAR = 8
 """Maximum distance of records that are read together: skipping records is cheaper than another query."""
 
 _FROM_THE_START: Mapping[StoreId, int] = MappingProxyType({})
+_NOTHING_DECODED: Mapping[RecordRef, AnyEvent] = MappingProxyType({})
 
 ProjectionProgress = Callable[[int], None]
 """Callback with the number of newly processed records."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordReader:
+class RecordReader(Struct, frozen=True):
     """A converter from records of one kind to views; a new version rebuilds the views."""
 
     version: int
-    views: Callable[[Json], tuple[View, ...]]
+    views: Callable[[Json | AnyEvent], tuple[View, ...]]
 
 
 V = TypeVar("V", bound=View)
@@ -75,8 +78,7 @@ class DerivedTables:
         """Drop every row before everything is rebuilt."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedView(Generic[V_co]):
+class ObservedView(Struct, Generic[V_co], frozen=True):
     """A view, its record, and its index among the record's views."""
 
     record: Record
@@ -122,13 +124,23 @@ class Projection:
                         self._tables.reindex(record, payload)
         self.catch_up(progress)
 
-    def read_on(self, store: StoreId) -> None:
-        """Read what was just appended, inside a write, unless the views have to be rebuilt."""
+    def read_on(
+        self, store: StoreId, appended: Sequence[Record] = (), events: Mapping[RecordRef, AnyEvent] = _NOTHING_DECODED
+    ) -> None:
+        """Read what was just appended, inside a write, unless the views have to be rebuilt.
+
+        ``appended`` are the last records of the chain, ``events`` those of their events that are at hand.
+        """
         state = self._state(store)
         if state is None or state[1] == self.version:
             done = 0 if state is None else state[0]
-            while len(records := self._read_page(store, done)) == PAYLOADS:
-                done = records[-1].seq
+            if appended and appended[0].seq == done + 1:
+                for records in split_row_batches(appended, PAGE):
+                    self._put(records, events)
+                self._set_state(store, appended[-1].seq)
+            else:
+                while len(records := self._read_page(store, done)) == PAYLOADS:
+                    done = records[-1].seq
         for derived in self._derived:
             derived.read_on(store)
 
@@ -267,15 +279,21 @@ class Projection:
             self._set_state(store, records[-1].seq)
         return records
 
-    def _put(self, records: Sequence[Record]) -> None:
+    def _put(self, records: Sequence[Record], events: Mapping[RecordRef, AnyEvent] = _NOTHING_DECODED) -> None:
         rows: dict[str, list[Row]] = {}
-        for name, row in self._rows(records):
+        for name, row in self._rows(records, events):
             rows.setdefault(name, []).append(row)
         for name, made in sorted(rows.items()):
             self._db.run_for_each(make_view_insert_sql(name), made)
 
-    def _rows(self, records: Sequence[Record]) -> Iterator[tuple[str, Row]]:
-        for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
+    def _rows(
+        self, records: Sequence[Record], events: Mapping[RecordRef, AnyEvent] = _NOTHING_DECODED
+    ) -> Iterator[tuple[str, Row]]:
+        unread = [record for record in records if record.ref not in events]
+        payloads = chain.from_iterable(self._tables.payloads(page).values() for page in split_row_batches(unread))
+        for record in records:
+            event = events.get(record.ref)
+            value = next(payloads) if event is None else event
             yield from _make_storable_view_rows(record, self._read(record, value) or ()) or ()
 
     def _records(self, refs: Sequence[RecordRef]) -> Iterator[Record]:
@@ -292,7 +310,7 @@ class Projection:
         views = self._read(record, value)
         return views if _make_storable_view_rows(record, views or ()) is not None else None
 
-    def _read(self, record: Record, value: Json) -> tuple[View, ...] | None:
+    def _read(self, record: Record, value: Json | AnyEvent) -> tuple[View, ...] | None:
         """Return a record's views from its reader, whether or not a row can hold them."""
         reader = self._readers.get(record.entry.kind)
         if reader is None:
@@ -351,8 +369,7 @@ def _is_near_record_ref(ref_range: Sequence[RecordRef], ref: RecordRef) -> bool:
 # A filter for records: all, or only those that were recorded live.
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFilter:
+class RecordFilter(Struct, frozen=True):
     """Records in ``chains`` except those with a kind in ``kinds`` or an event id that starts with ``event``.
 
     Without ``event``, all records match.

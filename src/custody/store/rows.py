@@ -1,9 +1,10 @@
 """Index rows for views: a table finds the record, and the view is read from the record."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef
@@ -34,8 +35,7 @@ def make_storable_name(name: str | None) -> str | None:
     return None if name is None else name if _is_storable_text(name) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewTable:
+class ViewTable(Struct, frozen=True):
     """One view's table: its columns after (store_id, seq, n), and how a view fills them."""
 
     name: str

@@ -1,8 +1,9 @@
 """The real schema of a database, compared with the schema that the migrations make."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
+
+from msgspec import Struct, field
 
 from custody.store.db import Db, Migration, load_schema_migrations, migrate_store_schema
 from custody.store.sqlite import open_sqlite_overlay
@@ -41,8 +42,7 @@ _INDEXES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaColumn:
+class SchemaColumn(Struct, frozen=True):
     """A column: its type, whether NULL is refused, and its position in the primary key (0 for none)."""
 
     type: str
@@ -50,8 +50,7 @@ class SchemaColumn:
     key: int
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaIndex:
+class SchemaIndex(Struct, frozen=True):
     """An index on columns of a table, in order."""
 
     table: str
@@ -59,8 +58,7 @@ class SchemaIndex:
     unique: bool
 
 
-@dataclass(slots=True)
-class Schema:
+class Schema(Struct):
     """The tables with their columns, and the indexes, by name."""
 
     tables: dict[str, dict[str, SchemaColumn]] = field(default_factory=dict)
@@ -85,7 +83,7 @@ def read_schema(db: Db) -> Schema:
 
 
 @cache
-def expected_schema() -> Schema:
+def load_expected_schema() -> Schema:
     """Return the schema that the migrations make, the same for both databases."""
     return make_migrated_schema(load_schema_migrations())
 

@@ -5,7 +5,6 @@ with the key of this folder. custody seals a database again when it closes it; a
 the files. Without a valid seal everything is verified. Whoever can read the key can forge a seal, as with head files.
 """
 
-import ctypes
 import hashlib
 import hmac
 import os
@@ -136,6 +135,8 @@ def store_file_birth_ns(path: Path) -> int:
     known = getattr(path.stat(), "st_birthtime", None)
     if known is not None:
         return int(known * _NS)
+    import ctypes  # slow to load
+
     statx = getattr(ctypes.CDLL(None), "statx", None)
     if statx is None:
         return 0

@@ -6,19 +6,21 @@ database may append to.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from itertools import takewhile
 from types import TracebackType
+
+from msgspec import Struct
 
 from custody.core.ids import PENDING, Digest, EventId, RecordRef, Seq, StoreId
 from custody.core.record import ChainTip, Record, chain_tip_from_record, record_from_draft
 from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, make_continuation_arrival, make_erasure_arrival
 from custody.core.wire.body import list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
+from custody.core.wire.event import AnyEvent
 from custody.store.db import Db, migrate_store_schema
 from custody.store.heads import Heads
 from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
-from custody.store.schema import compare_schemas, expected_schema, read_schema
+from custody.store.schema import compare_schemas, load_expected_schema, read_schema
 from custody.store.sqlite import SqliteDb, is_temporary_db, open_sqlite_overlay
 from custody.store.tables import (
     Body,
@@ -30,8 +32,7 @@ from custody.store.tables import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoreEnvironment:
+class StoreEnvironment(Struct, frozen=True):
     """The external inputs of the store: the clock, random tokens, and the head files if it has any."""
 
     now_ns: Callable[[], int]
@@ -39,24 +40,21 @@ class StoreEnvironment:
     heads: Heads | None
 
 
-@dataclass(frozen=True, slots=True)
-class ViewWiring:
+class ViewWiring(Struct, frozen=True):
     """The sources of views: a reader for each kind of record, and the derived tables of packages."""
 
     readers: Mapping[str, RecordReader]
     derived: tuple[Callable[["Store"], DerivedTables], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(Struct, frozen=True):
     """The result of an append: the new records, and the events that were already stored."""
 
     made: tuple[Record, ...]
     known: tuple[EventId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CopyResult:
+class CopyResult(Struct, frozen=True):
     """The result of copying a chain: the numbers of new, known and conflicting records."""
 
     store: StoreId
@@ -65,15 +63,13 @@ class CopyResult:
     forked: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(Struct, frozen=True):
     """A record with the same position as another record, as listed in an export."""
 
     record: Record
 
 
-@dataclass(slots=True)
-class _ChainCopy:
+class _ChainCopy(Struct):
     """The progress of copying one chain."""
 
     held: ChainTip
@@ -143,7 +139,7 @@ class Store:
 
     def compare_schema(self) -> list[str]:
         """Return the differences between the database's real schema and the expected one."""
-        return list(compare_schemas(read_schema(self.db), expected_schema()))
+        return list(compare_schemas(read_schema(self.db), load_expected_schema()))
 
     def check_files(self) -> list[str]:
         """Return the problems that the database reports in its own files."""
@@ -181,11 +177,11 @@ class Store:
             for arrival in fresh:
                 made.append(record_from_draft(head, arrival.entry))
                 head = chain_tip_from_record(made[-1])
-            self._keep_all(fresh, made)
+            events = self._keep_all(fresh, made)
             for arrival in again:
                 self._keep_bodies(arrival)
                 known.append(arrival.entry.event)
-            self.views.read_on(head.store)
+            self.views.read_on(head.store, made, events)
         self._remember(head)
         return AppendResult(tuple(made), tuple(known))
 
@@ -354,15 +350,25 @@ class Store:
                 fresh.append(arrival)
         return fresh, again
 
-    def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> None:
-        """Store new records with the bytes of their arrivals, in few statements to save round trips."""
-        returned = self.tables.put_bodies(
+    def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> dict[RecordRef, AnyEvent]:
+        """Store new records with the bytes of their arrivals, in few statements to save round trips.
+
+        Return the events that are stored whole, so that they need not be read again.
+        """
+        put = self.tables.put_bodies(
             {d: data for arrival in arrivals for d, data in _list_arrival_bodies(arrival).items()}
         )
         self.tables.put_parts((arrival.entry.digest, text) for arrival in arrivals for text in arrival.texts)
         self.tables.put_records(records)
-        for digest in returned:
+        for digest in put.returned:
             self.views.read_again(digest)
+        return {
+            record.ref: arrival.event
+            for record, arrival in zip(records, arrivals, strict=True)
+            if arrival.event is not None
+            and arrival.entry.digest not in put.empty
+            and put.empty.isdisjoint(arrival.texts)
+        }
 
     def _keep_bodies(self, arrival: Arrival) -> None:
         """Store the bytes of an arrival, also if it is known but another store's erasure emptied it."""

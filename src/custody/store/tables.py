@@ -3,9 +3,10 @@
 import hashlib
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId, digest_from_bytes
@@ -102,8 +103,7 @@ _RECORD = "store_id, seq, event_id, kind, natural_key, at_ns, digest, link"
 _PUT_RECORD = f"INSERT INTO record ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """Stored bytes by digest; None if erased, or if another store withheld them and sent an ``outline``."""
 
     digest: Digest
@@ -111,8 +111,7 @@ class Body:
     outline: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownEvents:
+class KnownEvents(Struct, frozen=True):
     """Events and observations that are already in a chain, with their content."""
 
     events: set[EventId]
@@ -126,6 +125,13 @@ class KnownEvents:
         """Add an event."""
         self.events.add(entry.event)
         self.contents.add((entry.key, entry.digest))
+
+
+class PutBodies(NamedTuple):
+    """The result of storing bodies that have a row already: restored, or still without their bytes."""
+
+    returned: list[Digest]
+    empty: set[Digest]
 
 
 class Tables:
@@ -277,11 +283,16 @@ class Tables:
 
     def find_stored_bodies(self, digests: Collection[Digest]) -> set[Digest]:
         """Return which of these bodies have a row, erased or not."""
-        found: set[Digest] = set()
+        return set(self._find_body_rows(digests))
+
+    def _find_body_rows(self, digests: Collection[Digest]) -> dict[Digest, bool]:
+        """Return which of these bodies have a row, and whether the row has their bytes: not if erased or withheld."""
+        found: dict[Digest, bool] = {}
         for batch in split_row_batches(sorted(digests), PAGE):
             marks = ", ".join("?" * len(batch))
-            rows = self.db.rows(f"SELECT digest FROM body WHERE digest IN ({marks})", batch)
-            found.update(Digest(bytes_from_sql(row[0])) for row in rows)
+            rows = self.db.rows(f"SELECT digest, codec, bytes IS NULL FROM body WHERE digest IN ({marks})", batch)
+            for digest, codec, is_empty in rows:
+                found[Digest(bytes_from_sql(digest))] = not is_empty and codec != OUTLINE
         return found
 
     def body_count(self) -> int:
@@ -354,19 +365,22 @@ class Tables:
         codec, stored = (PLAIN, None) if data is None else encode_stored_body(data)
         return self._put_body(digest, codec, stored)
 
-    def put_bodies(self, bodies: Mapping[Digest, bytes]) -> list[Digest]:
-        """Store bytes by their digests, as ``put_body`` does; return the digests of restored bytes."""
-        held = self.find_stored_bodies(bodies)
+    def put_bodies(self, bodies: Mapping[Digest, bytes]) -> PutBodies:
+        """Store bytes by their digests, as ``put_body`` does."""
+        held = self._find_body_rows(bodies)
         rows: list[Row] = []
-        returned: list[Digest] = []
+        put = PutBodies([], set())
         for digest, data in bodies.items():
             if digest not in held and len(data) <= BODY_BYTES_TOGETHER:
                 rows.append((digest, *encode_stored_body(data)))
-            elif self.put_body(digest, data):
-                returned.append(digest)
+            elif not held.get(digest, False):
+                if self.put_body(digest, data):
+                    put.returned.append(digest)
+                elif digest in held:
+                    put.empty.add(digest)
         for batch in split_row_batches(rows, PAGE):
             self.db.run_for_each("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", batch)
-        return returned
+        return put
 
     def put_outline(self, digest: Digest, outline: bytes) -> bool:
         """Store the outline of a withheld body, unless the store has more of it; otherwise like ``put_body``."""

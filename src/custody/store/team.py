@@ -3,7 +3,7 @@
 Only this file decides when a schema is created and which role a connection uses.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import DEFAULT_PROJECT
@@ -49,8 +49,7 @@ _MAINTAIN_SINCE = 170_000
 _SET_SINCE = 160_000
 
 
-@dataclass(frozen=True, slots=True)
-class RoleRights:
+class RoleRights(Struct, frozen=True):
     """The rights of a connection's role in its schema."""
 
     there: bool

@@ -1,19 +1,25 @@
 """The common parts of all verbs: workspace, ``--json``, the progress bar, and printing."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from custody.core.errors import EXIT, InputError, Outcome
-from custody.core.ids import DEFAULT_PROJECT, check_project_name
-from custody.core.wire.report import Report, encode_report
 from custody.terminal.screen import ColorChoice, Screen, TextLine, detect_screen, escape_controls
-from custody.workspace.workspace import CommandResources, Progress, Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from custody.core.wire.report import Report
+    from custody.workspace.workspace import CommandResources, Progress, Workspace
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,6 +63,11 @@ def open_command_workspace(ctx: click.Context, at: Path | None = None, *, is_ser
 
     It opens its store once, until the verb ends; with ``is_service`` it opens one for each request.
     """
+    from pathlib import Path
+
+    from custody.core.ids import DEFAULT_PROJECT, check_project_name
+    from custody.workspace.workspace import Workspace
+
     folder, database = ctx.obj
     path = Path(folder) if at is None else at
     if not path.is_dir():
@@ -74,6 +85,8 @@ def open_command_workspace(ctx: click.Context, at: Path | None = None, *, is_ser
 
 def _open_command_resources(ctx: click.Context) -> CommandResources:
     """Return the resources of this command, closed when it ends."""
+    from custody.workspace.workspace import CommandResources
+
     if RESOURCES not in ctx.meta:
         resources = ctx.meta[RESOURCES] = CommandResources()
         ctx.call_on_close(resources.close)
@@ -81,7 +94,7 @@ def _open_command_resources(ctx: click.Context) -> CommandResources:
     return shared
 
 
-OpenRemote = Callable[[Workspace, str | None], Workspace]
+OpenRemote: TypeAlias = "Callable[[Workspace, str | None], Workspace]"
 """Opens a service's evidence next to that of a workspace; without a name, that of the only service."""
 
 
@@ -106,6 +119,8 @@ def print_command_report(report: Report, text: str | Iterable[TextLine], *, as_j
 
     A result that is longer than the terminal goes through the user's pager.
     """
+    from custody.core.wire.report import encode_report
+
     if as_json:
         click.echo(encode_report(report))
     else:
@@ -133,11 +148,17 @@ def print_answer(text: str | Iterable[TextLine], *, tabs: bool = False) -> None:
     click.echo(shown, color=True)
 
 
-def current_screen() -> Screen:
-    """Return what standard output can show, by the terminal, the environment and ``--color``."""
+def current_screen(workspace: Workspace | None = None) -> Screen:
+    """Return what standard output can show, by the terminal, the environment and ``--color``.
+
+    With a workspace, paths can be links to its files.
+    """
     context = click.get_current_context(silent=True)
     color: ColorChoice = context.meta.get(COLOR, "auto") if context else "auto"
-    return detect_screen(color=color)
+    screen = detect_screen(color=color)
+    if workspace is None or not screen.has_links or (folder := workspace.repository.work_tree) is None:
+        return screen
+    return replace(screen, folder=str(folder))
 
 
 def wants_pager(context: click.Context | None) -> bool:
@@ -152,6 +173,8 @@ def escape_terminal_text(text: str, *, tabs: bool = False) -> str:
 
 def _make_terminal_progress(ctx: click.Context) -> Progress:
     """Return a progress line on a terminal, and a silent one elsewhere."""
+    from custody.workspace.workspace import Progress
+
     if not sys.stderr.isatty():
         return Progress()
     from custody.terminal.progress import ProgressLine

@@ -6,7 +6,6 @@ the terminal, whatever a record holds.
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TextIO
@@ -57,6 +56,8 @@ class Screen(Struct, frozen=True):
     has_color: bool = False
     has_links: bool = False
     has_unicode: bool = True
+    folder: str | None = None
+    """The work tree, where paths lead on a terminal with links."""
 
     @property
     def is_wide(self) -> bool:
@@ -84,6 +85,14 @@ class Screen(Struct, frozen=True):
             for before, part in [(indent, first), *((f"{indent}{' ' * WRAP_INDENT}", part) for part in rest)]
         ]
 
+    def link_file(self, text: str, path: str, role: Role | None = None) -> StyledText:
+        """Return ``text`` as a link to the file ``path`` of the work tree, where there is one."""
+        if self.folder is None:
+            return StyledText(text, role)
+        from urllib.parse import quote  # only for a terminal
+
+        return StyledText(text, role, f"file://{quote(f'{self.folder}/{path}', errors='surrogateescape')}")
+
     def cut(self, text: str, columns: int) -> str:
         """Return as much of ``text`` as fits; everything where the output is not a terminal."""
         if not self.is_terminal:
@@ -99,6 +108,19 @@ class Screen(Struct, frozen=True):
                 break
             taken.append(letter)
         return "".join(taken).rstrip() + mark if columns > len(mark) else mark[:columns]
+
+    def cut_start(self, text: str, columns: int) -> str:
+        """Return as much of the end of ``text`` as fits: of a place, the name of its file and its lines."""
+        if not self.is_terminal or text_columns(escape_controls(text)) <= columns:
+            return text if not self.is_terminal else escape_controls(text)
+        mark = "…" if self.has_unicode else "..."
+        taken, room = [], columns - len(mark)
+        for letter in reversed(escape_controls(text)):
+            room -= letter_columns(letter)
+            if room < 0:
+                break
+            taken.append(letter)
+        return mark[: max(columns, 0)] + "".join(reversed(taken))
 
     def _render_piece(self, piece: Piece) -> str:
         if isinstance(piece, str):
@@ -121,6 +143,8 @@ def detect_screen(
     out = sys.stdout if stream is None else stream
     is_terminal = out.isatty()
     is_dumb = environment.get("TERM", "") == "dumb"
+    import shutil  # slow to load
+
     size = shutil.get_terminal_size((80, 24)) if is_terminal else os.terminal_size((UNKNOWN_COLUMNS, 0))
     encoding = (getattr(out, "encoding", None) or "ascii").lower().replace("-", "")
     return Screen(
@@ -140,7 +164,14 @@ def is_plain_locale(environment: Mapping[str, str]) -> bool:
     (True, True)
     >>> is_plain_locale({}), is_plain_locale({"LC_ALL": "C.UTF-8"})
     (False, False)
+
+    For ``LANG=C`` Python sets ``LC_CTYPE`` of its own process.
+
+    >>> is_plain_locale({"LANG": "C", "LC_CTYPE": "C.UTF-8"}), is_plain_locale({"LC_CTYPE": "C.UTF-8"})
+    (True, False)
     """
+    if environment.get("LC_CTYPE") == "C.UTF-8" and not environment.get("LC_ALL"):
+        return environment.get("LANG") in ("C", "POSIX")
     chosen = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
     return chosen in ("C", "POSIX")
 

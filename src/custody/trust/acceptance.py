@@ -7,8 +7,9 @@ reviewer; rejected is not. The same decisions in the same order give the same pr
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from custody.trust.levels import LEVELS, PRIOR_SAMPLES, LevelCase, LevelRate, Levels
 from custody.trust.model import DecisionType
@@ -43,7 +44,7 @@ class Ratings:
     def __init__(self) -> None:
         self._rated: dict[RatingKey, tuple[float, float, int]] = {}
 
-    def of(self, case: LevelCase) -> list[float]:
+    def list_ratings(self, case: LevelCase) -> list[float]:
         """Return the ratings of the change's agent, its repository, and the pair."""
         return [self._rated.get(key, (0.0, 0.0, 0))[0] for key in _rating_keys_from_case(case)]
 
@@ -115,7 +116,7 @@ class Weights:
         size = range(len(start))
         self._spread = [[variance if row == column else 0.0 for column in size] for row in size]
 
-    def on(self, at_ns: int) -> list[float]:
+    def list_weights(self, at_ns: int) -> list[float]:
         """Return the weights that count at a time: those learned before its day began."""
         newer = self._day is None or at_ns // NS_PER_DAY > self._day
         return self._learnt if newer else self._counting
@@ -155,7 +156,7 @@ class Sizes:
         self._counting = list(self._seen)
         self._day: int | None = None
 
-    def of(self, lines: int | None, now_ns: int) -> list[float]:
+    def list_inputs(self, lines: int | None, now_ns: int) -> list[float]:
         """Return one input for each bucket."""
         if lines is None:
             return [0.0 for _ in COMPLEXITY_LINES_MIN]
@@ -192,8 +193,7 @@ WEIGHT_MAX = 1.5
 _RATED = {"agent": "the agent's rating", "repository": "the repository's rating", "pair": "the agent's rating here"}
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceSummand:
+class AcceptanceSummand(Struct, frozen=True):
     """One part of the log-odds; ``value`` is the rate, rating or score behind it, ``samples`` its weight."""
 
     name: str
@@ -202,8 +202,7 @@ class AcceptanceSummand:
     samples: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceEstimate:
+class AcceptanceEstimate(Struct, frozen=True):
     """The acceptance probability of one change, its lower bound, and the parts that sum to its log-odds.
 
     ``samples`` is the decayed number of decisions about the agent here. ``inputs`` are the inputs of the model.
@@ -240,7 +239,7 @@ class AcceptanceModel:
         """Learn how a change was decided; ``estimate`` is the prediction, computed now if missing."""
         good = is_merge_decision(decision)
         inputs = self._estimate(case, decided_ns).inputs if estimate is None else estimate.inputs
-        everyone = self._levels.of(case, decided_ns)[0].rate
+        everyone = self._levels.list_rates(case, decided_ns)[0].rate
         self._weights.learn(inputs, good=good, at_ns=decided_ns)
         self._ratings.learn(case, logit_from_acceptance_probability(everyone), good=good, at_ns=decided_ns)
         self._levels.learn(case, good=good, at_ns=decided_ns)
@@ -252,12 +251,12 @@ class AcceptanceModel:
         self._scores[key] = (score, max(decided_ns, since_ns))
 
     def _estimate(self, case: LevelCase, now_ns: int) -> AcceptanceEstimate:
-        levels = self._levels.of(case, now_ns)
-        ratings = self._ratings.of(case)
+        levels = self._levels.list_rates(case, now_ns)
+        ratings = self._ratings.list_ratings(case)
         score = self._score(case, now_ns)
-        size = self._sizes.of(case.lines, now_ns)
+        size = self._sizes.list_inputs(case.lines, now_ns)
         inputs = (*_acceptance_inputs_from_levels(levels), *ratings, 2.0 * (score - NEUTRAL_SCORE), *size)
-        weights = self._weights.on(now_ns)
+        weights = self._weights.list_weights(now_ns)
         account = tuple(self._account(levels, ratings, score, inputs, weights, case.lines))
         logit = math.fsum(part.points for part in account)
         probability = min(max(acceptance_probability_from_logit(logit), PROBABILITY_MIN), PROBABILITY_MAX)

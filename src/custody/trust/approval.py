@@ -6,7 +6,8 @@ Each function yields reasons against a change. A change without reasons is appro
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.core.identity import list_identities
 from custody.core.paths import matches_path_pattern
@@ -33,16 +34,14 @@ _DRAW_BYTES = 8
 _DRAW_PURPOSE = b"custody audit 1\0"
 
 
-@dataclass(frozen=True, slots=True)
-class TouchedPath:
+class TouchedPath(Struct, frozen=True):
     """A path that a change touches; ``odd`` says why it cannot be judged by its lines, if so."""
 
     path: str
     odd: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposedChange:
+class ProposedChange(Struct, frozen=True, kw_only=True):
     """A change to merge: its head, its patch identity, the number of lines it adds and removes, the paths it touches.
 
     ``people`` are the names and email addresses on its commits. ``unknown_lines`` have no live evidence of an author.
@@ -59,8 +58,7 @@ class ProposedChange:
     newest_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetUse:
+class BudgetUse(Struct, frozen=True):
     """Lines merged without review within the budget window: the agent's, the operator's, each area's."""
 
     agent: int = 0
@@ -68,8 +66,7 @@ class BudgetUse:
     areas: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalCase:
+class ApprovalCase(Struct, frozen=True, kw_only=True):
     """All evidence for the decision whether one author's change may merge."""
 
     change: ProposedChange

@@ -6,8 +6,10 @@ self-reported record never makes an answer milder, and property tests hold that.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance, find_lowest_assurance
 from custody.core.identity import is_same_identity
@@ -35,8 +37,7 @@ class Omission(Enum):
     NO_LINES = "about a change without lines of the agent"
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionVouching:
+class DecisionVouching(Struct, frozen=True):
     """Who vouches for a decision, before its assurance is known.
 
     ``chain`` is the assurance of the record in its chain, ``is_witness_chain`` whether the chain belongs to a witness.
@@ -67,8 +68,7 @@ def rate_decision(vouching: DecisionVouching) -> Assurance:
     return vouching.chain
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionBelief:
+class DecisionBelief(Struct, frozen=True):
     """How far each recorded decision can be believed, and how far it must be.
 
     ``commits`` are the existing ones among the commits that decisions are about; None if nothing was checked.
@@ -92,8 +92,7 @@ class DecisionBelief:
         return self.least is not Assurance.SELF_REPORTED
 
 
-@dataclass(frozen=True, slots=True)
-class CountingEntries:
+class CountingEntries(Struct, frozen=True):
     """The entries about an agent that count, how many were left out, and the lowest assurance of those in its favor."""
 
     entries: tuple[Entry, ...]
@@ -153,8 +152,7 @@ def _find_missing_ground(entry: DecisionEntry, belief: DecisionBelief) -> Omissi
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(Struct, frozen=True):
     """A decision with its overrides applied: what counts, and the entry that says so."""
 
     entry: DecisionEntry

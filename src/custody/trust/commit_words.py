@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from msgspec import Struct, field
+
+from custody.core.patterns import lazy_pattern
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
 
@@ -20,35 +22,34 @@ _ID = r"[0-9a-f]{7,64}"
 _PART = r"partial(?:ly)?|partly|in part"
 # Every run of white space is bounded, so that a message of only spaces is fast.
 _GAP, _MAY = r"\s{1,8}", r"\s{0,8}"
-_SAYS = re.compile(
+_SAYS = lazy_pattern(
     rf"(?:^[ \t]{{0,8}}(?:[-*][ \t]{{1,8}})?|--[ \t]{{1,8}}|\bThis{_GAP}(?:commit{_GAP})?|\bThis{_GAP}is{_GAP}a{_GAP})"
     rf"(?P<part>{_PART})?{_MAY}(?:reverts?|reverted|reverting|rollback|rolls{_GAP}back)\b{_GAP}"
     rf"(?:of{_GAP})?(?P<piece>(?:a{_GAP})?parts?{_GAP}of{_GAP})?(?:the{_GAP})?(?:merge{_GAP})?"
     rf"(?:commits?|changesets?|changes?{_GAP}(?:in|from|of))?{_MAY}:?{_MAY}[-*`(\[]{{0,4}}{_MAY}(?P<id>{_ID})\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_MAINLINE = re.compile(rf",?{_GAP}reversing{_GAP}changes{_GAP}made{_GAP}to{_GAP}({_ID})\b", re.IGNORECASE)
-_MORE = re.compile(
+_MAINLINE = lazy_pattern(rf",?{_GAP}reversing{_GAP}changes{_GAP}made{_GAP}to{_GAP}({_ID})\b", re.IGNORECASE)
+_MORE = lazy_pattern(
     rf"`?[ \t]{{0,8}}(?:,{_MAY}and{_GAP}|,{_MAY}|{_GAP}and{_GAP}|{_MAY}&{_MAY}|\n[ \t]{{0,8}}[-*]?[ \t]{{0,8}})"
     rf"(?:commits?{_GAP})?`?({_ID})\b",
     re.IGNORECASE,
 )
-_TITLE = re.compile(
+_TITLE = lazy_pattern(
     rf"^(?:\[[^\]]{{0,40}}\]{_MAY}|\w{{1,20}}(?:\([^)]{{0,40}}\))?!?:{_MAY})?"
     rf"(?P<part>partial(?:ly)?{_GAP})?(?P<verb>revert(?:s|ed)?|reapply){_GAP}[\"“](?P<title>.{{1,{TITLE_CHARACTERS_MAX}}})[\"”]"
     rf"(?:{_MAY}\(#\d{{1,9}}\)){{0,4}}[ .]{{0,8}}$",
     re.IGNORECASE,
 )
-_PULL = re.compile(
+_PULL = lazy_pattern(
     rf"^(?:This{_GAP})?(?P<part>{_PART})?{_MAY}reverts?{_GAP}(?:PR|pull{_GAP}request)?{_MAY}"
     rf"(?:[\w.-]{{1,100}}/[\w.-]{{1,100}})?#(?P<number>\d{{1,9}})\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_NUMBERED = re.compile(r"\(#(\d{1,9})\)$|^Merge pull request #(\d{1,9}) ")
+_NUMBERED = lazy_pattern(r"\(#(\d{1,9})\)$|^Merge pull request #(\d{1,9}) ")
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A commit that a message claims to revert, identified by ``id``, else by ``number``, else by ``title``.
 
     ``mainline`` is the parent that the revert of a merge names. ``partly``: the message says that it is partial.
@@ -127,16 +128,15 @@ def _is_revert_commit_id(word: str) -> bool:
 DIGITS_MIN = 7
 """The least digits that identify a commit in a repair."""
 
-_FIXES = re.compile(r"^fixes:[ \t]*([0-9a-f]{7,64})\b", re.IGNORECASE | re.MULTILINE)
-_AMENDS = re.compile(r"^(?:fixup|squash|amend)! (.+)$")
-_MENDS = re.compile(
+_FIXES = lazy_pattern(r"^fixes:[ \t]*([0-9a-f]{7,64})\b", re.IGNORECASE | re.MULTILINE)
+_AMENDS = lazy_pattern(r"^(?:fixup|squash|amend)! (.+)$")
+_MENDS = lazy_pattern(
     r"\b(?:fix(?:es|ed|ing|up)?|hot-?fix|oops|typo|regression|broke(?:n)?|follow[- ]?up)\b", re.IGNORECASE
 )
-_NAMED = re.compile(r"\b([0-9a-f]{7,64})\b")
+_NAMED = lazy_pattern(r"\b([0-9a-f]{7,64})\b")
 
 
-@dataclass(frozen=True, slots=True)
-class CommitText:
+class CommitText(Struct, frozen=True):
     """The parts of a commit that labels need: its message, its time, and the files that it touches."""
 
     sha: str
@@ -146,8 +146,7 @@ class CommitText:
     files: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(Struct, frozen=True):
     """The reverted and the quickly repaired commits, each with the first commit that says so."""
 
     reverted: Mapping[str, CommitText] = field(default_factory=dict)
@@ -264,13 +263,13 @@ TOOLS = MappingProxyType(
 )
 """Agents by the names in their "Generated with" lines."""
 
-_CO_AUTHOR = re.compile(r"^co-authored-by:([^<\n]*)<([^>\n]*)>", re.IGNORECASE | re.MULTILINE)
-_GENERATED = re.compile(
+_CO_AUTHOR = lazy_pattern(r"^co-authored-by:([^<\n]*)<([^>\n]*)>", re.IGNORECASE | re.MULTILINE)
+_GENERATED = lazy_pattern(
     r"^[^\w\n]{0,20}(?:generated|created|written) (?:with|by) \[?([\w .-]{1,40})", re.IGNORECASE | re.MULTILINE
 )
-_BOT = re.compile(r"\[bot\]$", re.IGNORECASE)
-_AT_GITHUB = re.compile(r"(?:\d+\+)?(.+)@users\.noreply\.github\.com", re.IGNORECASE)
-_AIDER = re.compile(r"(.*) \(aider\)")
+_BOT = lazy_pattern(r"\[bot\]$", re.IGNORECASE)
+_AT_GITHUB = lazy_pattern(r"(?:\d+\+)?(.+)@users\.noreply\.github\.com", re.IGNORECASE)
+_AIDER = lazy_pattern(r"(.*) \(aider\)")
 
 
 def trust_author_from_commit(name: str, email: str, message: str) -> tuple[str, str | None]:
@@ -287,12 +286,12 @@ def trust_author_from_commit(name: str, email: str, message: str) -> tuple[str, 
     if by_aider := _AIDER.fullmatch(person):
         return "aider", by_aider[1]
     own = _trust_agent_from_email(email)
-    if own is not None or is_bot_author(person):
+    if own is not None or is_bot_committer(person):
         return own or person, None
     return next(((agent, person) for agent in _parse_trust_agent_trailers(message)), (person, None))
 
 
-def is_bot_author(name: str) -> bool:
+def is_bot_committer(name: str) -> bool:
     """Return whether a name is a bot's."""
     return bool(_BOT.search(name))
 

@@ -4,9 +4,11 @@ A fold can be continued with entries that come later in order and do not concern
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.identity import is_same_identity
 from custody.core.ids import AgentName
@@ -283,8 +285,7 @@ def _list_decision_notes(entry: DecisionEntry, override: DecisionOverride | None
         yield "rubber stamp: too fast to be a review"
 
 
-@dataclass(frozen=True, slots=True)
-class FoldResult:
+class FoldResult(Struct, frozen=True):
     """The effects of some entries, and the state of the fold after them."""
 
     steps: tuple[ScoreStep, ...]

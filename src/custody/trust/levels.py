@@ -4,8 +4,9 @@ A level is a Beta distribution with counts that decay by half-lives. Without dat
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.trust.score import NS_PER_DAY
 
@@ -26,8 +27,7 @@ AGENT_HALF_LIFE_DAYS = 30.0
 LevelKey = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LevelCase:
+class LevelCase(Struct, frozen=True):
     """A proposed change: its agent, repository, areas, operator, size and time.
 
     Missing areas, operator and lines are unknown.
@@ -41,8 +41,7 @@ class LevelCase:
     opened_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LevelRate:
+class LevelRate(Struct, frozen=True):
     """The rate of good changes at one level, and its own decayed number of decisions."""
 
     name: str
@@ -57,7 +56,7 @@ class Levels:
     def __init__(self) -> None:
         self._counts: dict[LevelKey, tuple[float, float, int]] = {}
 
-    def of(self, case: LevelCase, now_ns: int) -> list[LevelRate]:
+    def list_rates(self, case: LevelCase, now_ns: int) -> list[LevelRate]:
         """Return the levels of a change, the widest first; of several areas the one with the lowest rate."""
         levels = [self._level(("everyone",), now_ns, NO_RATE, EVERYONE_PRIOR_SAMPLES)]
         above = levels[0].rate

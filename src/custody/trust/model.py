@@ -1,7 +1,8 @@
 """The nouns of trust: decisions about an agent's changes, their effect, and the agent's score."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from custody.core.assurance import Assurance
 from custody.core.errors import InputError
@@ -54,8 +55,7 @@ class TrustTier(Enum):
         return list(TrustTier).index(self)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeStakes:
+class ChangeStakes(Struct, frozen=True):
     """How much was at stake in a decision; None where unknown."""
 
     complexity: ChangeComplexity | None = None
@@ -63,8 +63,7 @@ class ChangeStakes:
     review_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionEntry:
+class DecisionEntry(Struct, frozen=True):
     """A decision about a change; ``reverts`` is the id of the decision whose change it reverts.
 
     ``unreviewed``: the change was merged by rule, without review. ``head`` is the commit that the rule judged,
@@ -99,8 +98,7 @@ class DecisionEntry:
         return frozenset(name for name in (self.commit, self.head) if name is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionOverride:
+class DecisionOverride(Struct, frozen=True):
     """A correction: the decision with the id ``target`` should have been ``decision``.
 
     ``commit``, ``stakes``, ``patch`` and ``agent_lines`` are those of the change, as the correction states them.
@@ -120,8 +118,7 @@ class DecisionOverride:
     agent_lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryEntry:
+class RecoveryEntry(Struct, frozen=True):
     """A recovery: a person raised the agent's score by ``boost``."""
 
     id: str
@@ -138,15 +135,13 @@ Order = tuple[int, RecordRef]
 """The sort key of entries: their time, then their record."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentModel:
+class CurrentModel(Struct, frozen=True):
     """The model that an agent runs now, None where unknown; decisions about other models count for less."""
 
     model: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreState:
+class ScoreState(Struct, frozen=True):
     """The score of an agent right after an entry: ``score`` as of ``since_ns``; it decays from then on.
 
     ``active_ns`` is the time of its last decision, ``recovered_ns`` of its last recovery. ``inherited`` counts
@@ -175,8 +170,7 @@ class ScoreState:
         return 0 if self.since_ns is None else max(0, now_ns - self.since_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class FoldState:
+class FoldState(Struct, frozen=True):
     """The state of a fold after its last entry: all that the next entry needs.
 
     ``waiting`` are approvals without review that do not count yet, the oldest first.
@@ -187,8 +181,7 @@ class FoldState:
     last: Order | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreStep:
+class ScoreStep(Struct, frozen=True):
     """The effect of one entry: the decayed score before it, the score after it, and the size of the step.
 
     ``decision`` is the one that counts, after overrides; None for other entries. ``weight`` and ``size`` are None where
@@ -212,16 +205,14 @@ class ScoreStep:
         return self.entry.at_ns if self.settled_ns is None else self.settled_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """Every entry about an agent in order with its effect, and the resulting score."""
 
     steps: tuple[ScoreStep, ...]
     state: ScoreState
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(Struct, frozen=True):
     """The trust in an agent at one time: its decayed score and what follows from it.
 
     ``earned`` is the score if inactivity could only lower it.
@@ -254,16 +245,14 @@ class ReviewRequirement(Enum):
     AUDIT = "TRUST-AUDIT"
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewReason:
+class ReviewReason(Struct, frozen=True):
     """One reason for a review: its code, and a sentence."""
 
     code: ReviewRequirement
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeAuthor:
+class ChangeAuthor(Struct, frozen=True):
     """An agent that wrote lines of the change: its name, its model, and its operator."""
 
     agent: str
@@ -271,8 +260,7 @@ class ChangeAuthor:
     operator: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Approval:
+class Approval(Struct, frozen=True, eq=False):
     """Whether a change may merge without review; true without reasons against it.
 
     It compares and prints like a bool, as document 001 specifies. ``assurance`` says who vouches for the decisions that

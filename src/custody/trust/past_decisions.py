@@ -4,8 +4,10 @@ A change is predicted when it is opened and learned when it is decided; a revert
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.trust.acceptance import AcceptanceEstimate, AcceptanceModel, is_merge_decision
 from custody.trust.approval import TouchedPath
@@ -20,8 +22,7 @@ HERE = "here"
 """The one repository that a store's decisions are about."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastDecision:
+class PastDecision(Struct, frozen=True):
     """An entry about an agent that counts: a decision after overrides, or a recovery.
 
     ``touched`` is None where the paths of the change are not known.
@@ -84,16 +85,14 @@ def list_decision_times(pasts: Iterable[PastDecision]) -> list[tuple[int, int]]:
     return [(past.opened_ns if past.is_change else past.entry.at_ns, past.entry.at_ns) for past in pasts]
 
 
-@dataclass(frozen=True, slots=True)
-class _Forecast:
+class _Forecast(Struct, frozen=True):
     """The estimate when a change was opened, and whether risk control would have passed it."""
 
     estimate: AcceptanceEstimate
     passed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _MergedChange:
+class _MergedChange(Struct, frozen=True):
     """The data of a change that was good so far, in case it is reverted."""
 
     low: float

@@ -12,17 +12,17 @@ from custody.store.tables import PAGE, integer_from_sql, split_row_batches
 # SQL about decisions.
 
 
-def all_decisions(store: Store) -> list[ObservedView[Decision]]:
+def list_all_decisions(store: Store) -> list[ObservedView[Decision]]:
     """Return every decision about every agent."""
     return store.views.look_up(Decision, "1 = 1", ())
 
 
-def decisions_of_agent(store: Store, agent: str) -> list[ObservedView[Decision]]:
+def list_agent_decisions(store: Store, agent: str) -> list[ObservedView[Decision]]:
     """Return the decisions about an agent."""
     return store.views.look_up(Decision, "agent = ?", (agent,))
 
 
-def decisions_after(store: Store, agent: str, chain: StoreId, seq: int) -> list[ObservedView[Decision]]:
+def list_decisions_after(store: Store, agent: str, chain: StoreId, seq: int) -> list[ObservedView[Decision]]:
     """Return the decisions about an agent that a chain records after ``seq``."""
     return store.views.look_up(Decision, "agent = ? AND store_id = ? AND seq > ?", (agent, chain, seq))
 
@@ -37,12 +37,12 @@ def decisions_with_patch(store: Store, patch: str) -> list[ObservedView[Decision
     return store.views.look_up(Decision, "patch = ?", (patch,))
 
 
-def corrections_of_decision(store: Store, agent: str, target: str) -> list[ObservedView[Decision]]:
+def list_decision_corrections(store: Store, agent: str, target: str) -> list[ObservedView[Decision]]:
     """Return the decisions that override or revert a decision about an agent."""
     return store.views.look_up(Decision, "agent = ? AND target = ?", (agent, target))
 
 
-def unreviewed_decisions(store: Store, since_ns: int) -> list[ObservedView[Decision]]:
+def list_unreviewed_decisions(store: Store, since_ns: int) -> list[ObservedView[Decision]]:
     """Return the changes that were merged without review after a time."""
     return store.views.look_up(Decision, "unreviewed = 1 AND at_ns > ?", (since_ns,))
 

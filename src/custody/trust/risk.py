@@ -9,7 +9,8 @@ thresholds must hold for a smaller target.
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.trust.levels import LEVEL_HALF_LIFE_DAYS
 from custody.trust.rules import TrustRules
@@ -79,8 +80,7 @@ CLOSE_SHARE = 0.5
 """The share of the target that thresholds must hold for while the realized share is that close or above."""
 
 
-@dataclass(frozen=True, slots=True)
-class RiskControl:
+class RiskControl(Struct, frozen=True):
     """What risk control allows, and its results so far.
 
     ``threshold`` is None while nothing passes. Of ``seen`` decided changes ``passed`` would have passed when they were

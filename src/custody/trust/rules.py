@@ -1,7 +1,8 @@
 """The numbers of trust that a user can set; the defaults are those of document 001 and of its page."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from custody.core.errors import RulesError
 from custody.core.rules import (
@@ -25,8 +26,7 @@ _REVIEW_PATHS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustRules:
+class TrustRules(Struct, frozen=True, kw_only=True):
     """How decisions move a score, how trust decays, and what each tier may merge without review."""
 
     profile: Literal["cautious", "document"] = "cautious"

@@ -6,7 +6,8 @@ are spent by the merges of the policy itself.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.core.ids import AgentName
 from custody.trust.acceptance import is_merge_decision
@@ -35,8 +36,7 @@ NO_SIZE = "TRUST-NO-SIZE"
 """The reason against a change of unknown size: missing data never helps."""
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedChange:
+class SimulatedChange(Struct, frozen=True):
     """A change, the verdict of the policy at its opening, and its outcome.
 
     ``passed``: it passes risk control too. ``reasons`` are the codes against it.
@@ -70,8 +70,7 @@ class SimulatedChange:
         return self.entry.decision is DecisionType.MODIFIED
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyTally:
+class PolicyTally(Struct, frozen=True):
     """Counts of changes: those that merge without review, and the bad ones among them."""
 
     changes: int = 0
@@ -92,8 +91,7 @@ class PolicyTally:
         return self.bad / self.approved if self.approved else None
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationResult:
+class SimulationResult(Struct, frozen=True):
     """Every change of the period as a policy judges it."""
 
     rules: TrustRules
@@ -105,7 +103,7 @@ class SimulationResult:
         """Return the counts of all changes."""
         return tally_simulated_changes(self.judged)
 
-    def by_agent(self) -> dict[str, PolicyTally]:
+    def tally_by_agent(self) -> dict[str, PolicyTally]:
         """Return the counts of each agent, by name."""
         by_agent: dict[str, list[SimulatedChange]] = {}
         for change in self.judged:

@@ -8,9 +8,10 @@ edit in between does not hide a revert.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 REVERT_SHARE_MIN = 0.8
 """The share of a commit's remaining lines that must be undone for it to count as reverted."""
@@ -33,8 +34,7 @@ class UndoShare(Enum):
     """Some or all of it was rewritten before, and nothing of the rest was reverted."""
 
 
-@dataclass(frozen=True, slots=True)
-class UndoMeasure:
+class UndoMeasure(Struct, frozen=True):
     """Of the ``changed`` lines of a commit ``left`` were still unchanged, and ``taken`` of these were reverted."""
 
     changed: int = 0

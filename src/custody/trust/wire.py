@@ -12,6 +12,8 @@ from custody.core.wire.report import IntegrityFinding, Report
 
 # Acceptance probabilities, and the report of ``custody trust simulate``.
 
+OutcomeWord = Literal["merged", "changed", "closed", "reverted"]
+
 
 class ChancePart(msgspec.Struct, frozen=True):
     """One part of the log-odds of an acceptance probability, and the rate, rating, score or size behind it."""

@@ -1,21 +1,20 @@
 """The command ``why``: arguments in, the chain as a tree or as SVG out."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import chain, repeat
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+from msgspec import Struct
 
-from custody.attribution.cli import MARKS, SHA_DIGITS
-from custody.attribution.wire import Attribution
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
-from custody.intake.settings.agent_table import AGENTS
-from custody.ledger.sessions import shorten_session_ids
 from custody.terminal.dates import format_time, format_when
 from custody.terminal.frame import (
     choose_revision,
@@ -37,23 +36,24 @@ from custody.terminal.screen import (
     text_columns,
     wrap_text,
 )
-from custody.why.report import (
-    AnyLink,
-    CallLink,
-    ChainCommit,
-    ChainLink,
-    ChangeLink,
-    EndLink,
-    LineLink,
-    PromptLink,
-    SessionLink,
-    SourceLine,
-    SourcesLink,
-    StandingLink,
-    SubagentLink,
-    WhyReport,
-)
-from custody.why.why import WHOLE, why
+
+if TYPE_CHECKING:
+    from custody.attribution.wire import Attribution
+    from custody.why.report import (
+        AnyLink,
+        CallLink,
+        ChainCommit,
+        ChainLink,
+        ChangeLink,
+        EndLink,
+        LineLink,
+        SessionLink,
+        SourceLine,
+        SourcesLink,
+        StandingLink,
+        WhyReport,
+    )
+
 
 # The chain as SVG that loads and runs nothing: one box per link, from top to bottom.
 
@@ -79,8 +79,7 @@ _STYLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """One box: the kind of its link, and its text."""
 
     kind: str
@@ -152,7 +151,7 @@ SIGNAL_REASONS: Mapping[str, str] = MappingProxyType(
         "timestamp_match": "near the commit in time",
     }
 )
-_LOCATION = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
+_LOCATION = lazy_pattern(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
 
 
 @click.command("why")
@@ -185,6 +184,10 @@ def why_command(  # noqa: PLR0913 - one for each argument and option
       custody why src/app.py:12 HEAD~3 --json
       custody why src/app.py:12 --svg > why.svg
     """
+    from custody.ledger.sessions import shorten_session_ids
+    from custody.why.report import SessionLink
+    from custody.why.why import why
+
     match = _LOCATION.fullmatch(location)
     if match is None:
         raise InputError(f"invalid location '{location}'", hint="pass a file and a line, such as src/app.py:12")
@@ -201,11 +204,11 @@ def why_command(  # noqa: PLR0913 - one for each argument and option
         )
         return 0
     ids = {} if as_json else shorten_session_ids(workspace, [link.session for link in _links(report, SessionLink)])
-    lines = render_why(report, ids, current_screen(), workspace.now_ns(), verbose=verbose)
+    lines = render_why(report, ids, current_screen(workspace), workspace.now_ns(), verbose=verbose)
     return print_command_report(report, lines, as_json=as_json)
 
 
-L = TypeVar("L", bound=ChainLink)
+L = TypeVar("L", bound="ChainLink")
 
 
 def _links(report: WhyReport, kind: type[L]) -> list[L]:
@@ -219,8 +222,10 @@ def render_why(
 
     ``ids`` are the short ids of sessions. With ``verbose`` the whole chain follows.
     """
+    from custody.why.report import LineLink
+
     (line,) = _links(report, LineLink)
-    yield StyledText(f"{line.path}:{line.line}", "strong")
+    yield screen.link_file(f"{line.path}:{line.line}", line.path, "strong")
     yield f"    {screen.cut(escape_controls(line.text.strip()), screen.columns - 4)}"
     yield ""
     yield from _render_why_author(report, line.attribution, screen, now_ns)
@@ -241,6 +246,9 @@ def render_why(
 
 def _render_why_author(report: WhyReport, attribution: Attribution, screen: Screen, now_ns: int) -> Iterator[TextLine]:
     """Yield one sentence about who wrote the line, and the prompt in quotes."""
+    from custody.why.report import EndLink, PromptLink, SessionLink
+    from custody.why.why import WHOLE
+
     if attribution.kind == "none":
         yield StyledText(UNKNOWN_AUTHOR, "unknown")
         return
@@ -260,6 +268,8 @@ def _render_why_author(report: WhyReport, attribution: Attribution, screen: Scre
 
 
 def _format_why_author(report: WhyReport, attribution: Attribution, now_ns: int) -> tuple[Piece, ...]:
+    from custody.why.report import CallLink
+
     agent = StyledText(_get_agent_title(attribution.agent or "an agent"), "agent")
     call = next(iter(_links(report, CallLink)), None)
     when = "" if call is None else f" {_format_day(call.started, now_ns)}"
@@ -270,6 +280,8 @@ def _format_why_author(report: WhyReport, attribution: Attribution, now_ns: int)
 
 
 def _get_agent_title(agent: str) -> str:
+    from custody.intake.settings.agent_table import AGENTS
+
     known = AGENTS.get(agent)
     return agent if known is None else known.title.partition(" (")[0]
 
@@ -307,6 +319,8 @@ def _quote_why_prompt(prompt: str, screen: Screen) -> Iterator[TextLine]:
 
 def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[tuple[str, str]]:
     """Yield the known steps in the history of the line, each row with its label."""
+    from custody.why.report import CallLink, ChainCommit, ChangeLink, SourcesLink, StandingLink
+
     for sources in _links(report, SourcesLink):
         read = _join_why_sources(sources, screen)
         if read:
@@ -335,6 +349,8 @@ def _join_why_sources(link: SourcesLink, screen: Screen) -> str:
 
 
 def _list_why_call_facts(report: WhyReport, call: CallLink) -> Iterator[str]:
+    from custody.why.report import SessionLink, SubagentLink
+
     yield f"{call.name or 'unnamed call'} at {format_time(call.started)}"
     if call.status != "ok":
         yield call.status
@@ -346,6 +362,8 @@ def _list_why_call_facts(report: WhyReport, call: CallLink) -> Iterator[str]:
 
 def _describe_why_commits(commits: Sequence[ChainCommit], screen: Screen, now_ns: int) -> str:
     """Return the commit that added the line, and how many changed or moved it later."""
+    from custody.attribution.cli import SHA_DIGITS
+
     committed = [commit for commit in commits if commit.commit is not None]
     if not committed:
         return "not yet"
@@ -361,6 +379,8 @@ def _describe_why_commits(commits: Sequence[ChainCommit], screen: Screen, now_ns
 
 
 def _list_why_duplicates(link: ChangeLink) -> Iterator[str]:
+    from custody.attribution.cli import SHA_DIGITS
+
     if link.likes is None:
         yield f"not checked (run custody dupes check {link.head[:COMMIT_DIGITS]})"
         return
@@ -369,6 +389,9 @@ def _list_why_duplicates(link: ChangeLink) -> Iterator[str]:
 
 
 def _render_why_certainty(report: WhyReport, attribution: Attribution, screen: Screen) -> Iterator[TextLine]:
+    from custody.why.report import EndLink, PromptLink
+    from custody.why.why import WHOLE
+
     gaps = "; ".join(link.why for link in _links(report, EndLink) if link.why != WHOLE)
     reason = gaps if attribution.kind == "none" else ", ".join(_list_certainty_reasons(report, attribution))
     word = StyledText(attribution.certainty.capitalize(), CERTAINTY_ROLES.get(attribution.certainty))
@@ -379,6 +402,8 @@ def _render_why_certainty(report: WhyReport, attribution: Attribution, screen: S
 
 def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iterator[str]:
     """Yield how the line was recorded, and the strongest signals."""
+    from custody.why.report import PromptLink
+
     if attribution.kind == "person":
         yield f"a person changed what {attribution.agent or 'an agent'} had written"
     yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
@@ -389,6 +414,8 @@ def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iter
 
 
 def _choose_why_hint(report: WhyReport, ids: Mapping[str, str], *, verbose: bool) -> str:
+    from custody.why.report import SessionLink
+
     session = next((link.session for link in _links(report, SessionLink)), None)
     if session is None:
         second = "custody import adds past sessions of agents"
@@ -403,6 +430,8 @@ def _get_chain_link_kind(link: AnyLink) -> str:
 
 def _render_why_tree(report: WhyReport) -> Iterator[str]:
     """Yield the chain as a trunk with one branch per link; the last branch shows where it ends."""
+    from custody.why.report import LineLink
+
     for link in report.chain:
         first, *more = _render_chain_link(link, verbose=True)
         if isinstance(link, LineLink):
@@ -420,6 +449,8 @@ def _render_link_records(link: AnyLink) -> Iterator[str]:
 
 def _render_chain_link(link: AnyLink, *, verbose: bool) -> list[str]:
     """Return a link as text; its first line goes beside the branch."""
+    from custody.why.report import CallLink, ChainCommit, LineLink, PromptLink, SubagentLink
+
     match link:
         case LineLink():
             return [*_render_why_line(link), *_render_why_signals(link.attribution, verbose=verbose)]
@@ -448,6 +479,9 @@ def _render_chain_link(link: AnyLink, *, verbose: bool) -> list[str]:
 
 def _render_chain_context_link(link: SourcesLink | SessionLink | StandingLink | ChangeLink | EndLink) -> Iterator[str]:
     """Yield the text of a link beside the line's own path."""
+    from custody.why.report import ChangeLink, EndLink, SessionLink, SourcesLink, StandingLink
+    from custody.why.why import WHOLE
+
     match link:
         case SourcesLink():
             yield from _render_why_sources(link)
@@ -497,6 +531,8 @@ def _render_why_source(line: SourceLine) -> str:
 
 
 def _render_why_line(link: LineLink) -> Iterator[str]:
+    from custody.attribution.cli import MARKS
+
     attribution = link.attribution
     mark = MARKS[attribution.kind] + ("" if attribution.tier is None else str(attribution.tier))
     yield f"{link.path}:{link.line}  {mark}  {link.text.strip()}".rstrip()

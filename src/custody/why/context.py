@@ -1,6 +1,9 @@
 """Links beside a line's own path: the sources read, the subagent's call, the agent's trust, similar changes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from custody.attribution import Trace
 from custody.capture.transcripts import ChangedFile
@@ -11,9 +14,7 @@ from custody.core.paths import RepoPath
 from custody.core.views import Reading, SourceAccess, ToolCall
 from custody.core.wire.time import format_timestamp
 from custody.dupes.app.indexed_changes import find_changes_by_head
-from custody.dupes.app.past_suggestions import PastSuggestion, find_past_suggestions
 from custody.git import Repository
-from custody.intake.backfill import Paths, list_backfill_work_trees
 from custody.intake.queries import list_captured_calls
 from custody.ledger.queries import list_first_session_views, list_session_source_locators, list_session_source_readings
 from custody.store import ObservedView, Store
@@ -22,6 +23,11 @@ from custody.trust.app.score_cache import read_score_state
 from custody.trust.app.show import trust_line
 from custody.why.report import ChangeLink, SimilarChangeReport, SourceLine, SourcesLink, StandingLink
 from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.dupes.app.past_suggestions import PastSuggestion
+    from custody.intake.backfill import Paths
+
 
 SIMILAR_CHANGES_MAX = 5
 
@@ -40,6 +46,8 @@ def make_why_score_link(workspace: Workspace, store: Store, agent: AgentName) ->
 
 def make_why_change_link(store: Store, commit: CommitSha) -> ChangeLink:
     """Return the change with this head, and the similar changes that 'custody dupes check' or the gate found."""
+    from custody.dupes.app.past_suggestions import find_past_suggestions
+
     indexed = find_changes_by_head(store, commit)
     similar = {
         suggestion.other.head: _make_why_similar_change(suggestion)
@@ -89,6 +97,8 @@ def make_why_sources_link(repository: Repository, store: Store, trace: Trace, at
 
 def _make_why_source_paths(repository: Repository, names: Sequence[str]) -> Paths:
     """Return the paths of these absolute names in this repository, also of work trees on other machines."""
+    from custody.intake.backfill import Paths, list_backfill_work_trees
+
     ends = {end for name in names for end in _list_path_ends(name)}
     trees = list_backfill_work_trees(repository) if names else []
     return Paths(trees, lambda: frozenset(map(str, repository.list_tracked_files(ends))))

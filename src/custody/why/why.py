@@ -4,8 +4,9 @@ Every chain ends with an ``EndLink``; each gap on the way is an ``EndLink`` with
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from custody.attribution import Trace, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
@@ -57,8 +58,7 @@ WHOLE = "complete: traced back to the prompt"
 UNCAPTURED = "nothing has been captured here"
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """A call merged from all its views, with their records."""
 
     call: ToolCall
@@ -288,7 +288,7 @@ def _find_prompt_before_call(store: Store, trace: Trace, at_ns: int) -> Observed
 
 def _explain_erased_prompt(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
     """Return a gap if a later prompt of the session was erased; only the keys of erased records are left."""
-    for key, ref in ConversationTables(store).erased(after_ns, until_ns):
+    for key, ref in ConversationTables(store).list_erased(after_ns, until_ns):
         erased = parse_event_key(key)
         if erased is None or (erased.agent, erased.session) != (trace.agent, trace.session):
             continue

@@ -1,8 +1,9 @@
 """The lines that a range of commits adds, compared with the point where it left its base."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from itertools import permutations
+
+from msgspec import Struct
 
 from custody.core.evidence import ChangePeriod
 from custody.core.ids import CommitSha
@@ -13,8 +14,7 @@ NS = 1_000_000_000
 NOT_SHOWN = {HunkDetail.BINARY: "is a binary file", HunkDetail.TOO_LARGE: "is too large to be compared line by line"}
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
+class Addition(Struct, frozen=True):
     """Lines that a change adds to a file, or why they are unknown."""
 
     path: RepoPath
@@ -22,8 +22,7 @@ class Addition:
     unread: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRange:
+class ChangeRange(Struct, frozen=True):
     """From ``base`` to ``head``: compared with ``fork``, the point where ``head`` left ``base``.
 
     ``files`` are all files that differ; ``commits`` are those that only ``head`` has.

@@ -2,8 +2,8 @@
 
 import os
 import stat
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 
 from custody.config import (
@@ -12,7 +12,6 @@ from custody.config import (
     RuleFileReader,
     Setting,
     TeamPolicy,
-    list_rule_files,
     load_rule_files,
     load_team_policy,
     nearest_rule_name,
@@ -23,7 +22,7 @@ from custody.core.paths import RepoPath
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables, rule_value_to_json
 from custody.core.wire.report import RuleInForce, RulesReport, RulesSource
-from custody.git import NoObject, Object, ObjectReader, Repository, WorkFile
+from custody.git import NoObject, Object, ObjectReader, Repository, TreeEntry, WorkFile, parse_tree_object
 from custody.workspace.wiring import import_rule_tables
 from custody.workspace.workspace import Workspace
 
@@ -39,7 +38,7 @@ def report_rules_in_force(workspace: Workspace, table: str | None = None) -> Rul
     shown = [table] if table is not None else list(tables)
     return RulesReport(
         rules=[_rule_in_force_from_setting(setting) for setting in effective.settings if setting.rule.table in shown],
-        digests={name: format_digest(digest_rule_tables({name: effective.tables[name]})) for name in shown},
+        digests={name: format_digest(digest_rule_tables({name: effective.table(name)})) for name in shown},
         digest=format_digest(digest_rule_tables(effective.tables)),
         sources=list(sources),
         warnings=[str(key) for key in effective.ignored],
@@ -123,11 +122,10 @@ def resolve_rules_in_force(
 def _make_commit_rule_reader(
     repository: Repository, objects: ObjectReader[Object], commit: CommitSha
 ) -> RuleFileReader:
-    with repository.tree(commit, list_rule_files()) as found:
-        entries = {entry.path: entry for entry in found}
+    find = _make_entry_finder(repository, objects, commit)
 
     def read(path: RepoPath) -> bytes | None:
-        entry = entries.get(path)
+        entry = find(path)
         if entry is None:
             return None
         if not stat.S_ISREG(entry.mode):
@@ -138,6 +136,41 @@ def _make_commit_rule_reader(
         return content.content
 
     return read
+
+
+def _make_entry_finder(
+    repository: Repository, objects: ObjectReader[Object], commit: CommitSha
+) -> Callable[[RepoPath], TreeEntry | None]:
+    """Return a function that finds a path of a commit in its tree objects, or by git where one cannot be read."""
+
+    @cache
+    def read_folder(name: str) -> Mapping[bytes, TreeEntry] | None:
+        tree = objects.read(name)
+        if isinstance(tree, NoObject):
+            return None
+        return {entry.path.raw: entry for entry in parse_tree_object(tree.content, len(commit) // 2)}
+
+    @cache
+    def read_root() -> str | None:
+        found = objects.read(commit)
+        return None if isinstance(found, NoObject) else found.content[5 : 5 + len(commit)].decode("ascii")
+
+    def find(path: RepoPath) -> TreeEntry | None:
+        folder = read_root()
+        *above, last = path.raw.split(b"/")
+        for name in above:
+            entries = None if folder is None else read_folder(folder)
+            if entries is not None and (name not in entries or entries[name].kind != "tree"):
+                return None
+            folder = None if entries is None else entries[name].id
+        entries = None if folder is None else read_folder(folder)
+        if entries is not None:
+            entry = entries.get(last)
+            return None if entry is None or entry.kind == "tree" else entry
+        with repository.tree(commit, [path]) as found:
+            return next((entry for entry in found if entry.path == path), None)
+
+    return find
 
 
 def _make_unreadable_rule_error(path: RepoPath, commit: CommitSha, reason: str) -> InputError:

@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from custody.core.errors import InputError, StoreError
+from custody.core.errors import StoreError
 from custody.signing import derive_public_key, make_private_key
 from custody.workspace.machine import open_atomic_file
 
@@ -46,13 +46,6 @@ def read_store_public_key(home: Path | None) -> str | None:
             f"cannot read '{home / PUBLIC_KEY_FILE}': {error.strerror}", hint="check the owner of the file"
         ) from error
     return " ".join(words[:2]) or None
-
-
-def locate_store_key(home: Path) -> Path:
-    """Return the file of the private key of the store in ``home``; an ``InputError`` if it has none."""
-    if not (home / KEY_FILE).is_file():
-        raise InputError("this store has no key", hint="'custody store' makes one")
-    return home / KEY_FILE
 
 
 def _make_store_key(home: Path) -> None:

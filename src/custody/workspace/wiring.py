@@ -9,10 +9,10 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from custody.config import RuleTables
+from custody.config import RuleClasses, RuleTables
 from custody.core.views import View
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import GENERIC
+from custody.core.wire.event import GENERIC, AnyEvent
 from custody.core.wire.event_views import (
     HOOK_VERSION,
     READER_VERSION,
@@ -56,7 +56,7 @@ DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.querie
 @cache
 def import_rule_tables() -> RuleTables:
     """Return all tables of rules."""
-    return RuleTables(MappingProxyType({table: import_wired_name(name) for table, name in RULES.items()}), DROPPED)
+    return RuleTables(RuleClasses(RULES), DROPPED)
 
 
 @cache
@@ -66,10 +66,10 @@ def import_wired_name(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def _make_lazy_view_reader(name: str) -> Callable[[Json], tuple[View, ...]]:
+def _make_lazy_view_reader(name: str) -> Callable[[Json | AnyEvent], tuple[View, ...]]:
     """Return a reader that imports its function with the first record."""
 
-    def views(payload: Json) -> tuple[View, ...]:
+    def views(payload: Json | AnyEvent) -> tuple[View, ...]:
         result: tuple[View, ...] = import_wired_name(name)(payload)
         return result
 

@@ -3,18 +3,19 @@
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import get_ident
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from custody.capture.hook.event_home import find_user_state_folder, locate_event_fallback, read_capture_gaps
 from custody.capture.spool import Spool, format_rejected_gap
 from custody.core.errors import InputError, SpoolError, StoreError
 from custody.core.ids import DEFAULT_PROJECT, PENDING, StoreId, check_project_name
 from custody.core.wire.arrival import make_loss_arrival
-from custody.git import Repository, discover_repository
+from custody.git import ObjectConnections, Repository, discover_repository
 from custody.store import (
     SCHEMA_VERSION,
     Db,
@@ -22,7 +23,6 @@ from custody.store import (
     Store,
     StoreEnvironment,
     StoreUnwritable,
-    open_postgres,
     open_sqlite,
     open_sqlite_overlay,
     open_sqlite_to_read,
@@ -44,6 +44,7 @@ class CommandResources:
         self._stores: dict[Hashable, Store] = {}
         self._opened: list[Store] = []
         self._values: dict[Hashable, object] = {}
+        self._connections: list[ObjectConnections] = []
 
     def idle_store(self, key: Hashable) -> Store | None:
         """Return the store shared under ``key``, unless it is another thread's or inside a transaction."""
@@ -71,8 +72,17 @@ class CommandResources:
         value: T = self._values[key]  # type: ignore[assignment]  # one key has values of one type
         return value
 
+    def share_git(self, repository: Repository) -> Repository:
+        """Return the repository with git processes that serve all its readers until the command ends."""
+        shared = repository.share_connections()
+        if shared.connections is not None:
+            self._connections.append(shared.connections)
+        return shared
+
     def close(self) -> None:
-        """Close every store that was shared."""
+        """Close every store that was shared, and end git."""
+        while self._connections:
+            self._connections.pop().close()
         self._stores.clear()
         while self._opened:
             self._opened.pop().close()
@@ -126,8 +136,7 @@ Talk = Callable[[str], None]
 """Prints a warning that is not part of the result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Callbacks: the start of a task with its total if known, and each advance; ``start_bytes`` counts bytes."""
 
     start: Callable[[str, int | None], None] = lambda _what, _total: None
@@ -135,8 +144,7 @@ class Progress:
     start_bytes: Callable[[str, int], None] = lambda _what, _total: None
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Struct, frozen=True, dict=True):
     """The workspace of a verb: a folder inside a repository, optionally a team database, and its project."""
 
     folder: Path
@@ -156,7 +164,10 @@ class Workspace:
     @cached_property
     def repository(self) -> Repository:
         """Return the repository around the folder."""
-        return self.once(("repository", self.folder), lambda: discover_repository(self.folder))
+        resources = self.resources
+        if resources is None:
+            return discover_repository(self.folder)
+        return self.once(("repository", self.folder), lambda: resources.share_git(discover_repository(self.folder)))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result of ``make``, called once per command and ``key``; without a command, each time."""
@@ -340,6 +351,8 @@ class Workspace:
     def _database(self) -> Db:
         if self.database is None:
             return open_sqlite(self._file)
+        from custody.store import open_postgres
+
         return open_postgres(self.database, self.project, bound=self.bound)
 
     def _store(self, db: Db) -> Store:

@@ -1,12 +1,14 @@
 """Source ids in tool results, and the assembly of research results."""
 
 import asyncio
+import dataclasses
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import fields as fields_of
-from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, Protocol
+
+from msgspec import structs
+from msgspec.structs import replace
 
 from custody.cite.app.library import (
     ArtifactType,
@@ -118,8 +120,9 @@ async def _tag_tool_answer(value: Any, repository: SourceRepository, depth: int)
     if depth == 0:
         return value
     if fields := _tool_answer_fields(value):
-        if WRAPPED in fields and is_dataclass(value):
-            return replace(value, return_value=await _tag_tool_answer(fields[WRAPPED], repository, depth - 1))  # type: ignore[type-var]
+        if WRAPPED in fields and dataclasses.is_dataclass(value):
+            tagged = await _tag_tool_answer(fields[WRAPPED], repository, depth - 1)
+            return structs.replace(value, return_value=tagged)  # type: ignore[type-var]
         tagged = await _tag_tool_answer(fields, repository, depth - 1)
         return value if tagged is fields else tagged
     if isinstance(value, Mapping):
@@ -138,8 +141,8 @@ def _is_tool_answer_unchanged(tagged: Iterable[Any], original: Iterable[Any]) ->
 
 def _tool_answer_fields(value: Any) -> Mapping[str, Any]:
     """Return the fields of a dataclass, a named tuple or a pydantic model by name; none for anything else."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields_of(value)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     for name in ("model_dump", "_asdict"):
         if not isinstance(value, type | Mapping) and callable(dump := getattr(value, name, None)):
             fields = dump()

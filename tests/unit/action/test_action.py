@@ -105,7 +105,7 @@ def test_a_blocked_change_fails_the_step_unless_told_not_to(
 
 
 @pytest.mark.parametrize("base", ["", "main", "$(touch pwned)", "a" * 41])
-def test_a_base_that_is_no_commit_is_an_error_in_words(tmp_path: Path, program: Path, base: str) -> None:
+def test_a_base_that_is_not_a_commit_is_a_readable_error(tmp_path: Path, program: Path, base: str) -> None:
     built, _, head = changed(tmp_path, {b"a.py": OLD}, {b"a.py": NEW})
     ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head)
     assert ran.status == 2
@@ -119,7 +119,7 @@ def test_a_shallow_checkout_is_an_error_that_names_the_remedy(tmp_path: Path, pr
     assert "fetch-depth: 0" in ran.said
 
 
-def test_no_answer_is_no_verdict(tmp_path: Path, program: Path) -> None:
+def test_without_an_answer_no_verdict_is_given(tmp_path: Path, program: Path) -> None:
     built, base, head = changed(tmp_path, {b"a.py": OLD}, {b"a.py": NEW})
     program.write_text("#!/bin/sh\nexit 3\n")
     ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head)

@@ -1,9 +1,9 @@
 """The engine follows document 000; every number here was computed by hand."""
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from custody.attribution.engine import (
     COMBINATIONS,
@@ -133,7 +133,7 @@ def test_signals_add_up_to_the_score_and_tier(
         ([], {**AT_PARENT, **IN_TIME}),
     ],
 )
-def test_without_a_range_or_a_link_with_hash_or_parent_there_is_no_answer(
+def test_without_a_range_or_a_link_with_hash_or_parent_the_author_is_unknown(
     entries: list[TraceEntry], fields: dict[str, Any]
 ) -> None:
     assert refusal(a_candidate("t1", *entries, **fields)) == NOT_ENOUGH
@@ -249,7 +249,7 @@ def test_each_tier_has_a_fixed_confidence(entries: list[TraceEntry], fields: dic
 
 # Conformance: 000-063
 def test_a_score_of_0_is_not_attributed() -> None:
-    rules = dataclasses.replace(DOCUMENT, points={name: 0 for name in SIGNALS})
+    rules = structs.replace(DOCUMENT, points={name: 0 for name in SIGNALS})
     assert refusal(a_candidate("t1", HASHED, INSIDE, **EVERYTHING), rules=rules) == NOT_ENOUGH
 
 
@@ -355,7 +355,7 @@ def test_the_best_range_is_the_smallest_that_holds_the_line_else_the_nearest(
         )
 
 
-def test_without_ranges_there_is_no_best_range() -> None:
+def test_without_ranges_none_is_the_best() -> None:
     assert select_best_trace_range(a_segment(), a_candidate("t1", HASHED, **LINKED)) is None
 
 

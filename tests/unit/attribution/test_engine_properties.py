@@ -1,12 +1,12 @@
 """Properties of the engine: neither order nor unrelated traces matter, and less evidence never improves an answer."""
 
-import dataclasses
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from custody.attribution.engine import attribute, can_attribute_trace
 from custody.attribution.model import AttributionFinding, Grade, Segment, TraceAttribution, TraceCandidate, TraceEntry
@@ -79,7 +79,7 @@ def _rules(profile: Literal["lineage", "document"], points: dict[str, int]) -> A
     # Rules require these two relations.
     points["range_match"] += points["range_overlap"]
     points["revision_parent"] += points["revision_ancestor"]
-    return dataclasses.replace(AttributeRules(), profile=profile, points=points)
+    return structs.replace(AttributeRules(), profile=profile, points=points)
 
 
 weights = st.fixed_dictionaries({name: st.sampled_from((0, 5, 30, 60)) for name in sorted(SIGNALS)})
@@ -110,7 +110,7 @@ def test_the_order_of_rows_never_matters(
 def test_a_trace_of_another_file_changes_nothing(
     segment: Segment, some: list[TraceCandidate], stranger: TraceCandidate, rules: AttributeRules
 ) -> None:
-    stranger = dataclasses.replace(stranger, path=OTHER_FILE)
+    stranger = structs.replace(stranger, path=OTHER_FILE)
     assert find_author(segment, [stranger, *some], rules) == find_author(segment, some, rules)
 
 
@@ -118,9 +118,7 @@ def test_a_trace_of_another_file_changes_nothing(
 def test_a_trace_without_enough_evidence_changes_nothing(
     segment: Segment, some: list[TraceCandidate], weak: TraceCandidate, rules: AttributeRules
 ) -> None:
-    weak = dataclasses.replace(
-        weak, entries=tuple(TraceEntry(e.level, None, e.hash) for e in weak.entries), linked=False
-    )
+    weak = structs.replace(weak, entries=tuple(TraceEntry(e.level, None, e.hash) for e in weak.entries), linked=False)
     assert not can_attribute_trace(collect_trace_evidence(segment, weak, rules, rules_digest=DIGEST))
     assert weak.path == FILE
     assert find_author(segment, [weak, *some], rules) == find_author(segment, some, rules)
@@ -130,13 +128,13 @@ def weaken(candidate: TraceCandidate) -> Iterator[TraceCandidate]:
     """Yield the candidate without its link, revision or time, or without one of its ranges, hashes or entries."""
     without: list[dict[str, Any]] = [{"linked": False}, {"revision": None}, {"precedes": False}, {"at_ns": None}]
     for fields in without:
-        yield dataclasses.replace(candidate, **fields)
+        yield structs.replace(candidate, **fields)
     for at, entry in enumerate(candidate.entries):
         before, after = candidate.entries[:at], candidate.entries[at + 1 :]
         for less in ((TraceEntry(entry.level, None, entry.hash),), (TraceEntry(entry.level, entry.lines),), ()):
-            yield dataclasses.replace(candidate, entries=(*before, *less, *after))
-    yield dataclasses.replace(candidate, intact=False)
-    yield dataclasses.replace(candidate, grade=Grade.CLAIMED)
+            yield structs.replace(candidate, entries=(*before, *less, *after))
+    yield structs.replace(candidate, intact=False)
+    yield structs.replace(candidate, grade=Grade.CLAIMED)
 
 
 @given(segments, several, rule_sets)

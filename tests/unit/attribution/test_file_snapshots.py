@@ -1,12 +1,12 @@
 """The snapshots of a file, each observation once."""
 
-from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.attribution.lineage import (
     IMPORTED,

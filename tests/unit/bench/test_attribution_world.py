@@ -74,7 +74,7 @@ def test_the_same_text_of_two_authors_must_be_told_apart(world: World) -> None:
         world.settle()
 
 
-def test_a_commit_made_by_an_agent_is_told(world: World) -> None:
+def test_a_commit_made_by_an_agent_is_reported(world: World) -> None:
     world.person.write("a.py", "one = 1\n")
     sha = world.agent().commit()
     assert isinstance(world.teller, Heard)
@@ -148,7 +148,7 @@ def test_the_command_prints_tables_and_json() -> None:
     assert (group["total"]["precision"], group["total"]["recall"], group["unrecorded_given"]) == (1.0, 1.0, 0)
 
 
-def test_a_story_that_nobody_answers_is_listed_with_its_lines() -> None:
+def test_an_unanswered_story_is_listed_with_its_lines() -> None:
     out = io.StringIO()
     command.main(["--answerer", "none", "--scenarios", "plain-edit"], out=out, err=io.StringIO())
     assert "committed shop.py:27 missed" in out.getvalue()

@@ -70,7 +70,7 @@ def test_no_rounds_show_nothing(tmp_path: Path) -> None:
         a_trial(tmp_path, rounds=0)
 
 
-def test_every_round_has_its_own_folder_and_is_told(tmp_path: Path) -> None:
+def test_every_round_has_its_own_folder_and_is_reported(tmp_path: Path) -> None:
     told: list[str] = []
     rounds = list(replace(a_trial(tmp_path), tell=told.append).each())
     assert [round_.number for round_ in rounds] == [0, 1, 2]

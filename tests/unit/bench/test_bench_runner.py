@@ -131,7 +131,7 @@ def test_what_was_set_up_is_closed_when_a_side_fails(tmp_path: Path) -> None:
     assert lab.closed == 1
 
 
-def test_every_pair_is_told(tmp_path: Path) -> None:
+def test_every_pair_is_reported(tmp_path: Path) -> None:
     lab, told = steady(), list[str]()
     measure(lab.bench(), Ground(tmp_path), clock=lab.clock, tell=told.append)
     assert told[0] == "b: setting up"

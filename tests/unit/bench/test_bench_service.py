@@ -102,7 +102,7 @@ def hearing(*statuses: int) -> Iterator[Any]:
     yield [Answers(*statuses)]
 
 
-def test_a_quick_refusal_is_no_speed() -> None:
+def test_a_quick_refusal_does_not_count_as_speed() -> None:
     with hearing(201, 201) as clients:
         assert service_load.drive(clients, [b""] * 2, 201) >= 0
     with hearing(201, 503) as clients, pytest.raises(BenchError, match="status 503"):

@@ -26,7 +26,7 @@ def test_a_ratio_is_the_subject_over_the_baseline() -> None:
     assert Pair(subject=300, baseline=200).ratio == 1.5
 
 
-def test_a_baseline_without_time_is_no_baseline() -> None:
+def test_a_baseline_without_time_is_not_a_baseline() -> None:
     with pytest.raises(BenchError, match="no measurable time"):
         _ = Pair(subject=300, baseline=0).ratio
 

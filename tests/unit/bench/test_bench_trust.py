@@ -35,7 +35,7 @@ def test_every_bar_has_its_figure_and_its_verdict(tmp_path: Path) -> None:
     assert len(re.findall(r"  (?:met|missed)\b", out)) == 5
 
 
-def test_a_missed_bar_is_told_and_is_a_failure_only_when_asked(tmp_path: Path) -> None:
+def test_a_missed_bar_is_reported_and_fails_only_on_request(tmp_path: Path) -> None:
     """Two agents that do not differ: no model can beat the constant rate by much."""
     rows = [a_row(n, agent=f"a{n % 2}", decision=("accepted", "rejected")[n // 2 % 2]) for n in range(60)]
     path = str(written(tmp_path / "s.jsonl", rows))

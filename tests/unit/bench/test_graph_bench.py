@@ -27,7 +27,7 @@ def test_both_sides_find_the_same_costs_and_as_many_nodes() -> None:
     assert len(mine) == len(found) > 0
 
 
-def test_memory_is_told_with_its_bar() -> None:
+def test_memory_is_reported_with_its_bar() -> None:
     edges, mine, other, *_ = memory_row(1_000)
     assert edges == "1,000" and int(mine.replace(",", "")) < int(other.replace(",", ""))
 
@@ -56,7 +56,7 @@ def test_transcripts_are_read_by_time_with_their_outcomes(tmp_path: Path) -> Non
     assert (early[0].place.node, len(late)) == ("turn", 1)
 
 
-def test_figures_are_told_for_fine_and_plain_names(tmp_path: Path) -> None:
+def test_figures_are_reported_for_fine_and_plain_names(tmp_path: Path) -> None:
     for day in range(1, 9):
         a_transcript(tmp_path, f"s{day}", day, ["Read", "Edit", "Read", "Bash"])
     out = StringIO()
@@ -64,7 +64,7 @@ def test_figures_are_told_for_fine_and_plain_names(tmp_path: Path) -> None:
     assert out.getvalue().count("order-1 Markov") == 2
 
 
-def test_too_few_sessions_are_no_figure(tmp_path: Path) -> None:
+def test_too_few_sessions_give_no_figure(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match="0 sessions"):
         main([str(tmp_path)], out=StringIO())
 

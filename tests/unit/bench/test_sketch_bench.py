@@ -68,7 +68,7 @@ def test_the_command_says_what_it_measured_on(repository: Path) -> None:
     assert [result["name"] for result in said["results"]] == ["sketch-signatures", "sketch-pipeline"]
 
 
-def test_no_repository_is_no_figure(tmp_path: Path) -> None:
+def test_without_a_repository_no_figure_is_given(tmp_path: Path) -> None:
     err = io.StringIO()
     with pytest.raises(MissingData, match="needs a repository"):
         sketch.changes_of(tmp_path, tmp_path)

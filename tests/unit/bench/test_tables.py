@@ -92,7 +92,7 @@ def test_a_run_with_a_story_that_could_not_be_played_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_output_that_is_no_table_is_an_error(name: str) -> None:
+def test_output_that_is_not_a_table_is_an_error(name: str) -> None:
     with pytest.raises(BenchError, match=f"'{name}' printed"):
         RUNS[name].kept("nothing of use\n")
 

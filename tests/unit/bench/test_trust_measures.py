@@ -39,6 +39,6 @@ def test_calibration_is_of_bins_not_of_single_predictions() -> None:
     assert calibration_error([(0.5, True), (0.99, True)]) == pytest.approx((0.5 + 0.01) / 2)
 
 
-def test_nothing_passes_where_nobody_is_sure() -> None:
+def test_nothing_passes_without_certainty() -> None:
     assert passed_from([(0.5, True)], 0.9).bad_share is None
     assert passed_best([(0.5, True)], 0.1).bad_share is None

@@ -61,7 +61,7 @@ def test_only_the_documents_scores_have_the_documents_policy(benched: BenchResul
     assert with_policy == {"document's score", "document's score, with stakes"}
 
 
-def test_risk_control_is_told_for_each_target(benched: BenchResult) -> None:
+def test_risk_control_is_reported_for_each_target(benched: BenchResult) -> None:
     assert [control.target for control in benched.controls] == [0.05, 0.3]
     assert all(control.seen == 800 for control in benched.controls)
     assert benched.controls[0].passed < benched.controls[1].passed
@@ -80,7 +80,7 @@ def test_the_constant_rate_is_what_was_decided_before_the_opening() -> None:
     assert rate.brier == pytest.approx(0.25)
 
 
-def test_what_is_decided_at_the_moment_of_its_opening_is_predicted_first() -> None:
+def test_a_change_decided_as_it_opens_is_predicted_first() -> None:
     stream = [DecidedChange(LevelCase("robot", "here", opened_ns=NOON + n), ACCEPTED, NOON + n) for n in range(3)]
     ours = by_name(bench(stream, CAUTIOUS, ()).scored)["ours"]
     assert ours.count == 3

@@ -1,9 +1,9 @@
 """One ``ToolUse`` for all agents: the same call of each of the six agents gives the same views."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from msgspec.structs import replace as with_fields
 
 from custody.capture import hook_views

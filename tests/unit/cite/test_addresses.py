@@ -3,7 +3,7 @@
 import ipaddress
 
 import pytest
-from hypothesis import given
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from custody.capture.hook.redact import MARKER
@@ -201,9 +201,26 @@ def test_a_request_uses_the_normalized_url(url: str, target: RequestTarget) -> N
     assert parse_link_target(url, PUBLIC_ONLY) == target
 
 
-@given(st.text(max_size=60).map(lambda text: f"http://{text}/") | st.text(max_size=80))
+some_hosts = (
+    st.ip_addresses(v=4).map(str)
+    | st.ip_addresses(v=6).map("[{}]".format)
+    | st.integers(0, 2**32).map(str)
+    | st.lists(st.text("abx019-é", min_size=1, max_size=8), min_size=2, max_size=4).map(".".join)
+)
+some_urls = st.builds(
+    "http{}://{}{}/{}".format,
+    st.sampled_from(("", "s")),
+    some_hosts,
+    st.sampled_from(("", ".", ":80", ":8080", ":22")),
+    st.text(max_size=20),
+)
+
+
+@given(some_urls | st.text(max_size=60).map("http://{}/".format) | st.text(max_size=80))
+@example("http://134744072/")
 def test_no_text_becomes_a_request_to_a_private_address(url: str) -> None:
     target = parse_link_target(url, PUBLIC_ONLY)
+    event(type(target).__name__)
     if isinstance(target, RequestTarget):
         literal = parse_link_host_ip(target.host)
         assert literal is None or explain_link_ip_refusal(literal) is None

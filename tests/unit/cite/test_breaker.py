@@ -1,5 +1,7 @@
 """The circuit breaker: closed, open, exactly one probe."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,6 +135,6 @@ def test_each_host_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("said", [{"failures_max": 0}, {"cool_down_seconds": -1}])
-def test_invalid_breaker_settings_are_rejected(said: dict[str, int]) -> None:
+def test_invalid_breaker_settings_are_rejected(said: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         CircuitBreaker(**said)

@@ -1,11 +1,11 @@
 """Levels of detail: what each shows, and that compression loses nothing."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.cite.catalog import ExcerptEvent, Stamp
 from custody.cite.compression import (

@@ -1,11 +1,11 @@
 """Names in a report that the repository does not have."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import event, example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.cite.codes import CitationCode
 from custody.cite.missing_names import (
@@ -190,13 +190,22 @@ def test_without_a_manifest_dependencies_are_not_checked() -> None:
     assert list(find_missing_packages(AuditSubject.of(b"`requests` is a dependency."), ALL, bare)) == []
 
 
-@given(st.text(alphabet="`#/.:ab src/pack/core.py[]()\n", max_size=80))
+some_pieces = st.lists(
+    st.sampled_from(("`src/pack/engine.py`", "`engine.py:12`", "`pack.core.halt`", "[it](deep/other.md)", "`run`"))
+    | st.sampled_from(("# ", "- ", "| ", "`", "```\n", "é ", " ", "\n", "\n\n", "See ", ".")),
+    max_size=12,
+).map("".join)
+
+
+@given(st.text(alphabet="`#/.:ab src/pack/core.py[]()\n", max_size=80) | some_pieces)
+@example("See `src/pack/engine.py`.")
 def test_any_text_gives_findings_at_valid_positions(text: str) -> None:
     subject = AuditSubject.of(text.encode())
     made: list[CheckFinding] = [
         *find_missing_files(subject, ALL, HOLDING, "a/b.md").found,
         *find_missing_symbols(subject, ALL, HOLDING, "a/b.md"),
     ]
+    event(f"{len(made)} findings")
     assert all(
         0 <= one.at < len(text.encode()) and one.code in (CitationCode.NOFILE, CitationCode.NOSYMBOL) for one in made
     )

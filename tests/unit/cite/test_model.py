@@ -1,10 +1,10 @@
 """The document's models: their fields and defaults, their bounds, and errors that name what is wrong."""
 
-from dataclasses import FrozenInstanceError, fields
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from custody.cite.model import (
     ResearchSource,
@@ -30,7 +30,7 @@ from tests.builders.table import table
 # Conformance: 003-030
 def test_a_source_has_the_documents_fields_and_defaults() -> None:
     source = ResearchSource(title="t")
-    assert [(field.name, getattr(source, field.name)) for field in fields(source)] == [
+    assert [*asdict(source).items()] == [
         ("source_id", None),
         ("canonical_key", None),
         ("title", "t"),
@@ -49,7 +49,7 @@ def test_a_source_has_the_documents_fields_and_defaults() -> None:
 def test_identity_and_usage_are_the_documents() -> None:
     assert SourceIdentity.build(3, "url:x") == SourceIdentity(source_id="S3", canonical_key="url:x", version=1)
     assert SourceUsage("S1") == SourceUsage("S1", (), (), (), ())
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         SourceUsage("S1").source_id = "S2"  # type: ignore[misc]
 
 

@@ -147,7 +147,7 @@ def test_a_constant_workload_reaches_a_stable_state(rounds: list[tuple[float, in
 def test_every_setting_goes_both_ways() -> None:
     down = {rule.setting for rule in STEPS if rule.change(100) < 100}
     assert down == {rule.setting for rule in STEPS if rule.change(100) > 100}
-    assert down == set(ContextSettings.__dataclass_fields__)
+    assert down == set(ContextSettings.__struct_fields__)
 
 
 @pytest.mark.parametrize("fields", [{"cache_sources": 0}, {"prefetch_sources": 65}, {"full_tokens_max": 1}])

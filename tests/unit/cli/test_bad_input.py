@@ -40,7 +40,7 @@ def test_not_a_repository(tmp_path: Path, verb: tuple[str, ...]) -> None:
     assert "Traceback" not in ran.err
 
 
-def test_every_verb_says_alike_that_there_is_no_repository(tmp_path: Path) -> None:
+def test_every_verb_reports_a_missing_repository_alike(tmp_path: Path) -> None:
     shown = "error: not a git repository\nhint: run inside a git repository, or name one with -C\n"
     for words in (
         ("log",),
@@ -86,7 +86,7 @@ def test_a_database_of_something_else_is_left_alone(repository: Path) -> None:
     assert (home / "custody.db").read_bytes() == before
 
 
-def test_a_file_that_is_no_database_is_damage(repository: Path) -> None:
+def test_a_file_that_is_not_a_database_is_damage(repository: Path) -> None:
     recorded(repository)
     (repository / ".git" / "custody" / "custody.db").write_bytes(b"rubbish" * 1000)
     ran = custody(repository, "verify")

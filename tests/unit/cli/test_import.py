@@ -160,7 +160,7 @@ def test_an_import_that_is_interrupted_says_how_to_continue(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("custody.cli.import_.import_transcripts", interrupt)
+    monkeypatch.setattr("custody.intake.import_transcripts.import_transcripts", interrupt)
     ran = custody(repository, "import", str(tmp_path / "t"))
     assert (ran.status, ran.out) == (130, "")
     assert ran.err.split("\n") == [STOPPED, "", "stopped", ""]

@@ -99,7 +99,7 @@ def test_every_event_kind_appears_with_the_fields_that_are_read(kind: str) -> No
 LINES = {"export", "body", "record", "fork", "pending", "outline", "origins", "head", "end"}
 
 
-def test_there_are_no_other_events_and_no_other_lines() -> None:
+def test_no_other_events_and_no_other_lines_exist() -> None:
     assert set(alternatives(SCHEMAS["event"])) == set(KINDS) >= set(GENERIC_KINDS)
     lines = {str(line.__struct_config__.tag) for line in get_args(ExportLine)}
     assert set(alternatives(SCHEMAS["export-line"])) == lines == LINES
@@ -115,7 +115,7 @@ def test_every_report_appears_with_its_name_version_and_outcome(report: type[msg
     assert set(made["properties"]) == {"report", *report.__struct_fields__}
 
 
-def test_every_object_and_every_event_field_that_is_no_plain_word_says_what_it_is() -> None:
+def test_every_object_and_every_event_field_that_needs_it_has_a_description() -> None:
     for name, schema in SCHEMAS.items():
         for title, made in schema["$defs"].items():
             assert made.get("description"), f"{title} in {name}"

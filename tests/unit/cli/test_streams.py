@@ -62,7 +62,7 @@ def test_a_closed_standard_output_is_not_the_store(committed: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["export", "records -n 1000"])
-def test_a_reader_that_leaves_early_is_no_failure(committed: Path, verb: str) -> None:
+def test_a_reader_that_leaves_early_is_not_a_failure(committed: Path, verb: str) -> None:
     recorded(committed, 800)
     script = f"{sys.executable} -m custody {verb} | head -c 10; exit ${{PIPESTATUS[0]}}"
     ran = subprocess.run(["bash", "-c", script], cwd=committed, capture_output=True, check=False)

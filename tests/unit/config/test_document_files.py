@@ -1,9 +1,9 @@
 """The documents' own files and variables work as the documents show them."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from custody.config import VARIABLES, list_rule_documents
 from custody.dupes.rules import DedupeRules
@@ -52,7 +52,7 @@ rewriteFileThreshold: 20
 """
 
 
-def test_the_file_of_document_001_is_taken_as_it_stands_there() -> None:
+def test_the_file_of_document_001_is_read_as_written_there() -> None:
     effective, sources = resolve_rules_in_force(reader({".ai-git/config.yaml": AI_GIT}), {})
     assert effective.of(TrustRules) == TrustRules()
     set_there = {s.rule.name: str(s.origins[0]) for s in effective.settings if s.origins[0].source != "default"}

@@ -5,10 +5,10 @@ record directly behind. A chain that was made again as a whole shows only at the
 """
 
 import re
-from dataclasses import replace
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
 from custody.core.record import (
@@ -59,7 +59,7 @@ def test_a_sound_chain_has_no_damage_whichever_of_its_heads_is_remembered(
 
 
 @settings(max_examples=200)
-@given(st.sampled_from(sorted(RecordDraft.__slots__)), chains(), st.data())
+@given(st.sampled_from(sorted(RecordDraft.__struct_fields__)), chains(), st.data())
 def test_a_changed_field_of_an_entry_is_found_at_that_record_alone(
     field: str, records: list[Record], data: st.DataObject
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_deleted_record_is_missed_at_its_place(records: list[Record], data: st
 
 
 @given(chains(min_size=2), st.data())
-def test_a_deleted_stretch_is_missed_from_its_first_to_its_last(records: list[Record], data: st.DataObject) -> None:
+def test_deleted_records_are_missed_from_the_first_to_the_last(records: list[Record], data: st.DataObject) -> None:
     first = data.draw(st.integers(1, len(records) - 1))
     last = data.draw(st.integers(first, len(records) - 1))
     (damage,) = found(records[: first - 1] + records[last:])

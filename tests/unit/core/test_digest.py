@@ -71,7 +71,7 @@ def test_matching_is_on_the_shorter_length_and_never_below_eight(
 
 
 @given(hexes.filter(lambda digits: len(digits) >= 8), st.data())
-def test_one_other_digit_within_the_shorter_length_is_no_match(digits: str, data: st.DataObject) -> None:
+def test_one_other_digit_within_the_shorter_length_does_not_match(digits: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(digits) - 1))
     changed = digits[:at] + ("0" if digits[at] != "0" else "1") + digits[at + 1 :]
     assert not content_hashes_match(digits, changed)

@@ -23,7 +23,7 @@ def test_lines_count_from_one_and_never_backwards(first: int, last: int) -> None
 
 
 @given(st.integers(-2, 3), st.integers(-2, 3))
-def test_a_stretch_is_refused_exactly_when_it_holds_no_line_or_one_before_the_first(first: int, last: int) -> None:
+def test_a_range_is_refused_exactly_when_it_is_empty_or_starts_before_line_one(first: int, last: int) -> None:
     if first >= 1 and last >= first:
         assert (Lines(first, last).first, Lines(first, last).last) == (first, last)
     else:
@@ -49,7 +49,7 @@ def test_no_gap_is_left_when_they_share_a_line(one: Lines, other: Lines) -> None
     assert one.gap_to(one) == 0
 
 
-def test_neighbours_have_a_gap_of_one() -> None:
+def test_adjacent_lines_have_a_gap_of_one() -> None:
     assert Lines(1, 3).gap_to(Lines(4, 9)) == 1
     assert Lines(1, 4).gap_to(Lines(4, 9)) == 0
 

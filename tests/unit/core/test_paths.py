@@ -58,7 +58,7 @@ def test_different_paths_never_have_the_same_text(folder: bytes, one: bytes, oth
 
 
 @table(("raw", "problem"), REFUSED.items())
-def test_what_is_no_path_inside_the_repository_is_refused_with_the_reason(raw: bytes, problem: str) -> None:
+def test_a_path_outside_the_repository_is_refused_with_the_reason(raw: bytes, problem: str) -> None:
     with pytest.raises(InputError, match=problem) as refusal:
         RepoPath(raw)
     assert refusal.value.hint is not None

@@ -1,10 +1,10 @@
 """The fields that a link covers, against a second implementation of the store page."""
 
 import hashlib
-from dataclasses import replace
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
 from custody.core.record import (
@@ -63,13 +63,13 @@ def test_every_field_matters(entry: RecordDraft, other: RecordDraft, seq: Seq, b
     assert compute_record_link(Link((1 << bit).to_bytes(32, "big")), STORE, seq, entry) != before
     assert compute_record_link(GENESIS, StoreId("6" + STORE[1:]), seq, entry) != before
     assert compute_record_link(GENESIS, STORE, Seq(seq + 1), entry) != before
-    for field in RecordDraft.__slots__:
+    for field in RecordDraft.__struct_fields__:
         changed = replace(entry, **{field: getattr(other, field)})
         assert (compute_record_link(GENESIS, STORE, seq, changed) == before) == (changed == entry), field
 
 
 @given(st.text("ab1", min_size=2, max_size=8), st.data())
-def test_a_byte_cannot_move_from_one_field_into_its_neighbour(text: str, data: st.DataObject) -> None:
+def test_a_byte_cannot_move_from_one_field_into_the_next(text: str, data: st.DataObject) -> None:
     cuts = st.integers(0, len(text))
     one, other = data.draw(cuts), data.draw(cuts)
     assume(one != other)

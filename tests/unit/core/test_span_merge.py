@@ -1,9 +1,8 @@
 """Records of one span are merged where they agree, and all kept where they do not."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.ids import ExecutionId, SpanId
 from custody.core.view_merge import merge_span_views

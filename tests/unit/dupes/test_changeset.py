@@ -1,6 +1,6 @@
 """A change's production code as a set: by shingles, by fingerprints, by names."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from custody.core.paths import Hunk
 from custody.dupes.descent import Mode, make_change_set

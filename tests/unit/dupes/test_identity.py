@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.paths import Hunk
 from custody.dupes.exact_hash import KINDS, compute_exact_hashes

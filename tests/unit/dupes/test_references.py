@@ -2,7 +2,7 @@ import pytest
 
 from custody.dupes.relations import (
     find_message_references,
-    is_bot_author,
+    is_bot_change_author,
     is_reland_title,
     is_release_title,
     is_revert_title,
@@ -63,10 +63,10 @@ def test_titles_of_relands_and_releases_and_names_of_bots() -> None:
     assert is_release_title("v1.2.3")
     assert is_release_title("Release 3.1")
     assert not is_release_title("Fix release notes link")
-    assert is_bot_author("dependabot[bot]")
-    assert is_bot_author("patchback[bot]")
-    assert not is_bot_author("Robot Chicken")
-    assert not is_bot_author("Abbott")
+    assert is_bot_change_author("dependabot[bot]")
+    assert is_bot_change_author("patchback[bot]")
+    assert not is_bot_change_author("Robot Chicken")
+    assert not is_bot_change_author("Abbott")
 
 
 def test_a_long_message_is_read_in_part() -> None:

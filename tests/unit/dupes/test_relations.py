@@ -19,7 +19,7 @@ def find_relations(
     return list(find_change_relations(title, this, OTHER, score, git, DedupeRules()))
 
 
-def test_no_evidence_is_no_relation() -> None:
+def test_no_evidence_gives_no_relation() -> None:
     assert find_relations() == find_relations(same=False) == []
 
 

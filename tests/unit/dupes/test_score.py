@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import Category, ExactKind, HashVariant, Signature

@@ -1,10 +1,10 @@
 """Losing evidence never helps: whatever evidence is dropped, the verdict does not become milder."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.attribution.model import Grade, LineOwner
 from custody.cite import CitationCode as CiteCode
@@ -266,12 +266,28 @@ def test_a_stricter_minimum_of_assurance_never_makes_the_verdict_milder(seen: Ga
     assert levels == sorted(levels)
 
 
-@given(seen=some_changes, rules=some_rules)
+some_sound_changes = st.builds(
+    lambda written, answered: replace(
+        a_change(replace(agents(), assurance=written)), trust=(TrustAnswer(ROBOT, Approval(), answered),)
+    ),
+    st.sampled_from(Assurance),
+    st.sampled_from(Assurance),
+)
+"""Changes with nothing against them but how far their evidence is vouched for."""
+
+
+@given(seen=some_changes | some_sound_changes, rules=some_rules)
 def test_an_approval_rests_on_nothing_below_the_minimum(seen: GateEvidence, rules: GateRules) -> None:
-    rules = replace(rules, levels=GateRules().levels)
+    rules = replace(rules, levels=GateRules().levels, agent_share_max=1.0)
     if level(seen, rules) is VerdictLevel.APPROVE:
         event(seen.assurance.value)
         assert seen.assurance.meets(Assurance(rules.assurance_min))
+
+
+@given(seen=some_sound_changes, least=st.sampled_from(Assurance))
+def test_a_sound_change_is_approved_if_its_evidence_meets_the_minimum(seen: GateEvidence, least: Assurance) -> None:
+    is_approved = level(seen, GateRules(assurance_min=least.value)) is VerdictLevel.APPROVE
+    assert is_approved == seen.assurance.meets(least)
 
 
 @given(seen=some_changes, rules=some_rules)

@@ -39,7 +39,7 @@ def test_a_bare_repository_has_no_work_tree(built: Built, tmp_path: Path) -> Non
     assert repository.git_dir == bare.path
 
 
-def test_inside_the_git_folder_there_is_no_work_tree(built: Built) -> None:
+def test_the_git_folder_has_no_work_tree(built: Built) -> None:
     repository = discover_repository(built.path / ".git" / "refs")
     assert repository.git_dir == built.path / ".git"
     assert repository.work_tree is None

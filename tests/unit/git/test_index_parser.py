@@ -1,10 +1,10 @@
 """The index as git lists it, and when its cached stat proves that a file is unchanged."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import GitError
 from custody.core.paths import RepoPath
@@ -92,7 +92,7 @@ def test_compared_fields_of_stat(tmp_path: Path) -> None:
     then = known.cached
 
     def same(settings: WorkSettings, **changes: object) -> bool:
-        return has_same_stat(replace(known, cached=replace(then, **changes)), found, settings)  # type: ignore[arg-type]
+        return has_same_stat(replace(known, cached=replace(then, **changes)), found, settings)
 
     assert same(USUAL)
     assert same(USUAL, modified=(then.modified[0], 0), changed=(then.changed[0], 0)), "unknown nanoseconds"

@@ -1,5 +1,6 @@
 """Trees as git writes them, whatever the names."""
 
+import contextlib
 import hashlib
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.git.objects import list_tree_folders, write_tree_objects
+from custody.core.errors import GitError
+from custody.git.objects import list_tree_folders, parse_tree_object, write_tree_objects
 from tests.builders.repo import Built, a_repository
 
 # Names around "/" in the order of bytes: a folder is sorted as if its name ended with it.
@@ -35,6 +37,20 @@ def test_trees_equal_those_of_git(built: Built, drawn: set[bytes]) -> None:
         return hashlib.new(built.format, b"tree %d\0%s" % (len(content), content)).hexdigest()
 
     assert write_tree_objects(((path, 0o100644, blob) for path in paths), keep) == by_git
+
+    entries = list(parse_tree_object(built.git("cat-file", "tree", by_git), len(by_git) // 2))
+    listed = built.git("ls-tree", "-z", by_git)
+    assert (
+        b"".join(b"%06o %s %s\t%s\0" % (e.mode, e.kind.encode(), e.id.encode(), e.path.raw) for e in entries) == listed
+    )
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_of_a_tree_object_are_dropped_silently(content: bytes) -> None:
+    with contextlib.suppress(GitError):
+        entries = list(parse_tree_object(content, 20))
+        assert sum(len(entry.path.raw) + 22 for entry in entries) <= len(content)
+        assert b"" not in {entry.path.raw for entry in entries}
 
 
 def test_thousands_of_nested_folders() -> None:

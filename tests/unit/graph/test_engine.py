@@ -1,12 +1,13 @@
 """The engine: the document's functions, examples and acceptance criteria for the graph."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.graph.engine import GraphEngine, Snapshot, Template

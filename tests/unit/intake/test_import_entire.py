@@ -249,13 +249,13 @@ def test_another_repositorys_checkpoints_are_read_and_absent_ones_are_said(scene
     assert "No Entire checkpoints found" in custody(scene.built.path, "import", "entire").out
 
 
-def test_a_trailer_stands_at_the_start_of_a_line() -> None:
+def test_a_trailer_is_at_the_start_of_a_line() -> None:
     said = f"Fix\n\nEntire-Checkpoint: a3b2c4d5e6f7\nEntire-Checkpoint: {ULID}\nEntire-Checkpoint: a3b2c4d5e6f7\n"
     assert parse_checkpoint_trailers(said) == ["a3b2c4d5e6f7", ULID]
     assert parse_checkpoint_trailers("the Entire-Checkpoint: a3b2c4d5e6f7 in prose, Entire-Checkpoint: a3b2") == []
 
 
-def test_a_reference_whose_name_does_not_fit_is_no_checkpoint() -> None:
+def test_a_reference_with_another_name_is_not_a_checkpoint() -> None:
     assert checkpoint_from_ref(f"refs/entire/checkpoints/{ULID[-2:]}/{ULID}") == ULID
     assert checkpoint_from_ref(f"refs/entire/checkpoints/AB/{ULID}") is None
     assert checkpoint_from_ref("refs/entire/checkpoints/v2/main") is None

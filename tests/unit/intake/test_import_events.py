@@ -29,7 +29,7 @@ def test_every_kind_of_generic_event_once(workspace: Workspace, tmp_path: Path) 
     assert (second.new, second.known) == (0, len(KINDS))
 
 
-def test_what_is_no_event_is_named_and_the_rest_is_used(workspace: Workspace, tmp_path: Path) -> None:
+def test_an_invalid_event_is_named_and_the_rest_is_used(workspace: Workspace, tmp_path: Path) -> None:
     hook = b'{"custody":1,"kind":"hook","agent":"a","event":"e","id":"1","at":"2026-01-31T12:00:00Z"}'
     report = import_event_file(
         workspace, a_file(tmp_path, an_event(), b"", b"{", b"[]", hook, an_event(path="/x"), an_event("link"))

@@ -187,7 +187,7 @@ def test_a_session_that_another_note_describes_is_found(scene: Noted) -> None:
     assert [one[0] for one in scene.whose()] == ["claude-code", "claude-code"]
 
 
-def test_a_session_that_nobody_describes_takes_no_line_from_one_that_is_known(scene: Noted) -> None:
+def test_an_undescribed_session_takes_no_line_from_a_known_one(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n  s_x::t_1 2\n", s_1=CLAUDE))
     report = import_git_ai_notes(scene.workspace)
@@ -283,7 +283,7 @@ def test_a_trace_of_a_call_that_was_captured_claims_nothing_beside_it(scene: Not
     assert [(one.kind, one.session_id) for one in scene.said()] == [(one.kind, one.session_id) for one in before]
 
 
-def test_a_trace_of_a_call_that_nobody_captured_is_a_claim(scene: Noted, tmp_path: Path) -> None:
+def test_a_trace_of_an_uncaptured_call_is_a_claim(scene: Noted, tmp_path: Path) -> None:
     scene.committed(at=5, app__py=text("person = wrote_this()", ONE))
     file = tmp_path / "traces.jsonl"
     file.write_text(json.dumps(a_hooks_trace(2, 2, session_id="s1", tool_use_id="toolu_1")) + "\n")

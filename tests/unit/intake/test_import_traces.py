@@ -84,7 +84,7 @@ def test_a_secret_in_a_trace_is_never_kept(workspace: Workspace, tmp_path: Path)
 
 
 @pytest.mark.parametrize("there", ["nothing", "an empty folder"])
-def test_where_there_are_no_traces_the_caller_is_told(workspace: Workspace, tmp_path: Path, there: str) -> None:
+def test_without_traces_the_caller_gets_a_message(workspace: Workspace, tmp_path: Path, there: str) -> None:
     place = tmp_path / "in"
     if there != "nothing":
         place.mkdir()
@@ -135,7 +135,7 @@ def test_what_is_appended_is_read_and_nothing_twice(workspace: Workspace) -> Non
         assert kinds(store).count("trace") == 2
 
 
-def test_another_store_reads_them_anew(workspace: Workspace) -> None:
+def test_another_store_reads_them_again(workspace: Workspace) -> None:
     recorded(workspace.folder, 1)
     own(workspace, a_trace())
     with open_store_with_own_traces(workspace):
@@ -156,7 +156,7 @@ def test_a_damaged_note_of_what_was_read_only_costs_time(workspace: Workspace) -
             assert kinds(store).count("trace") == 1
 
 
-def test_corrupt_lines_are_told_once_with_their_number(tmp_path: Path) -> None:
+def test_corrupt_lines_are_reported_once_with_their_number(tmp_path: Path) -> None:
     heard: list[str] = []
     workspace = Workspace(recorded(a_git_folder(tmp_path / "repository"), 1), talk=heard.append)
     own(workspace, "{", a_trace())
@@ -263,7 +263,7 @@ def test_what_was_imported_goes_out_and_comes_in_as_the_same(workspace: Workspac
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
 
 
-def test_a_conversations_name_that_is_no_address_does_not_go_out_as_one(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_conversations_name_that_is_not_a_url_is_not_exported_as_one(workspace: Workspace, tmp_path: Path) -> None:
     names = ["https://x/1", "file://c:\\s1.jsonl", "conversation-17", "not a url"]
     said = [a_conversation(a_range(n, n), url=name) for n, name in enumerate(names, start=1)]
     import_traces(workspace, written(tmp_path / "traces.jsonl", a_trace("a.py", *said)))

@@ -518,7 +518,7 @@ def test_thoughts_are_not_kept_and_outputs_are_cut(built: Built, folder: Path) -
     assert "z = 1\n" * 40_000 in kept
 
 
-def test_progress_is_told(built: Built, folder: Path) -> None:
+def test_progress_is_reported(built: Built, folder: Path) -> None:
     a_session(built).put(folder)
     done: list[int] = []
     imported(built, folder, progress=Progress(lambda _what, _total: None, done.append))

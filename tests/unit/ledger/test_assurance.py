@@ -12,10 +12,10 @@ from custody.core.ids import StoreId
 from custody.core.record import ChainTip
 from custody.core.wire.canonical import dump_canonical_json
 from custody.core.wire.head_statement import HEAD_NAMESPACE
-from custody.ledger.assurance import rate_chains, rate_store_chains
+from custody.ledger.assurance import rate_store_chains
 from custody.signing import sign_message
 from custody.store import Store
-from custody.workspace.store_key import ensure_store_key, locate_store_key
+from custody.workspace.store_key import KEY_FILE, ensure_store_key
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -52,7 +52,7 @@ class Team:
             int(head.seq),
             signer or self.other_key,
             statement,
-            sign_message(statement, locate_store_key(home), namespace),
+            sign_message(statement, home / KEY_FILE, namespace),
         )
         with self.mine.writing() as store, store.writing():
             store.db.run(
@@ -62,8 +62,8 @@ class Team:
     def rated(self, policy: TeamPolicy, now_ns: int = NOW_NS) -> tuple[Assurance, Assurance]:
         """Return the assurance of the own and of the other chain."""
         with self.mine.reading() as store:
-            rated = rate_chains(store, self.key, policy, now_ns)
-        return rated[self.own], rated[self.theirs.store]
+            ratings = rate_store_chains(store, self.key, policy, now_ns)
+        return ratings.rate_chain(self.own), ratings.rate_chain(self.theirs.store)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_its_own_chain_needs_its_own_key(team: Team) -> None:
     policy = TeamPolicy({"me": TeamStore(team.own, team.other_key)})
     assert team.rated(policy)[0] is SELF
     with team.mine.reading() as store:
-        assert rate_chains(store, None, team.policy(), NOW_NS)[team.own] is SELF
+        assert rate_store_chains(store, None, team.policy(), NOW_NS).rate_chain(team.own) is SELF
 
 
 def test_a_statement_counts_only_as_it_was_signed(team: Team) -> None:

@@ -55,14 +55,16 @@ def test_a_sealed_store_is_not_verified_again(sealed: Path, whole: list[str]) ->
     assert whole == []
 
 
-def test_what_arrives_through_custody_is_looked_at_alone_and_the_seal_goes_on(sealed: Path, whole: list[str]) -> None:
+def test_only_records_that_arrive_through_custody_are_checked_and_the_seal_continues(
+    sealed: Path, whole: list[str]
+) -> None:
     for number in range(3):
         spool_of(sealed).put(an_event(id=f"late {number}"))
         assert check_ledger_integrity(Workspace(sealed)).records == RECORDS + 2 + number
     assert whole == []
 
 
-def test_an_erasure_is_looked_at_once(sealed: Path, whole: list[str]) -> None:
+def test_an_erasure_is_checked_once(sealed: Path, whole: list[str]) -> None:
     event = spool_of(sealed).put(an_event(id="late")).event
     erase_record_bodies(Workspace(sealed), [event], who="ana", why="a secret")
     for _ in range(3):

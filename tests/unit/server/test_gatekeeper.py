@@ -178,7 +178,7 @@ def test_invalid_settings_of_tls_are_refused(url: str | None, proxy: str | None)
         TlsSettings.of(url, [] if proxy is None else [proxy])
 
 
-def test_services_on_other_ports_and_their_cookies_are_no_hindrance(keeper: TestKeeper) -> None:
+def test_services_on_other_ports_and_their_cookies_do_not_interfere(keeper: TestKeeper) -> None:
     with asked(keeper, token_in_address=True) as made:
         made.client.follow_redirects = False
         moved = made.client.get(f"/?token={ALL}", headers={"host": "127.0.0.1:8001"})
@@ -217,7 +217,7 @@ def test_rates_are_given_back_with_time() -> None:
     assert [rates.wait("a", 1e9) > 0 for _ in range(5)] == [False] * 4 + [True], "never more than the burst"
 
 
-def test_too_many_at_once_are_told_to_come_back(keeper: TestKeeper) -> None:
+def test_too_many_requests_at_once_get_a_retry_time(keeper: TestKeeper) -> None:
     with asked(keeper, limits=CallerLimits(in_flight=0)) as made:
         answer = made.get("/")
         assert answer.status_code == 503
@@ -229,7 +229,7 @@ def test_a_head_over_the_limit_is_refused(service: Asked) -> None:
     assert service.get("/?" + "a" * 40_000).status_code == 431
 
 
-def test_a_keeper_that_cannot_answer_lets_nobody_in(service: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gatekeeper_that_cannot_answer_rejects_everyone(service: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise StoreError("gone")
 

@@ -87,7 +87,7 @@ def test_none_fails_for_another(keeper: TestKeeper, monkeypatch: pytest.MonkeyPa
     assert [isinstance(one, StoreError) for one in done] == [False, False, True, False]
 
 
-def test_too_many_that_wait_are_told_to_come_back(keeper: TestKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_waiting_requests_get_a_retry_time(keeper: TestKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
 
     async def run() -> None:

@@ -1,11 +1,11 @@
 """Chains through a git remote: a colleague's clone gives the same answers, without the texts."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.app.blame import blame
 from custody.core.errors import GitError, InputError

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from custody.config.team_policy import TeamPolicy, TeamStore
 from custody.core.assurance import Assurance
@@ -26,7 +26,7 @@ from custody.core.wire.head_statement import (
     format_key_fingerprint,
 )
 from custody.git import Exchange, RemoteMoveError
-from custody.ledger.assurance import rate_chains
+from custody.ledger.assurance import rate_store_chains
 from custody.ledger.records import erase_record_bodies
 from custody.ledger.verify import verify_ledger
 from custody.share import heads as heads_module
@@ -310,11 +310,10 @@ def test_the_listed_key_decides_whether_a_pulled_chain_is_enrolled(team: Team, a
     chain = StoreId(only(pull_from_git(bob, None)).store)
     keys = {"right": key_of(ana), "wrong": key_of(bob)}
     with bob.reading() as store:
-        rated = {
-            name: rate_chains(store, None, TeamPolicy({"ana": TeamStore(chain, key)}), NOON * NS)[chain]
-            for name, key in keys.items()
-        }
-    assert rated == {"right": Assurance.ENROLLED, "wrong": Assurance.SELF_REPORTED}
+        policies = {name: TeamPolicy({"ana": TeamStore(chain, key)}) for name, key in keys.items()}
+        ratings = {name: rate_store_chains(store, None, policy, NOON * NS) for name, policy in policies.items()}
+    assert ratings["right"].rate_chain(chain) is Assurance.ENROLLED
+    assert ratings["wrong"].rate_chain(chain) is Assurance.SELF_REPORTED
 
 
 # --- what others saw --------------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 """Replayed states and versions, in and out of the database."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.queries.lineage import (
     KEYS_PER_STATEMENT_MAX,
@@ -196,7 +196,7 @@ def test_a_chain_that_lost_its_end_is_read_from_the_start(store: Store) -> None:
     assert LineageTables(store).unread("v1") == [(record.store, 0, 1)]
 
 
-def test_an_erasure_is_seen_in_its_stretch_only(store: Store) -> None:
+def test_an_erasure_is_seen_in_its_part_only(store: Store) -> None:
     (record,) = store.append([an_arrival("edit")]).made
     store.erase([record.entry.digest], who="ana", why="a secret")
     assert LineageTables(store).has_erasures(record.store, 0, 2)

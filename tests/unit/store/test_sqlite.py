@@ -65,9 +65,7 @@ def test_the_journal_is_a_write_ahead_log_and_every_commit_is_synced(tmp_path: P
         assert db.rows("PRAGMA synchronous") == [(2,)]
 
 
-def test_the_journal_is_no_write_ahead_log_on_a_network_file_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_file_system_has_no_write_ahead_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.store.sqlite._read_mount_table", lambda: "server:/ / nfs rw 0 0")
     with closing(open_sqlite(tmp_path / "db")) as db:
         assert db.rows("PRAGMA journal_mode") == [("delete",)]

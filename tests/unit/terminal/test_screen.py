@@ -52,6 +52,22 @@ def test_what_is_cut_fits_and_begins_as_the_text_does(text: str, columns: int) -
     assert PIPE.cut(text, columns) == text, "nothing is cut where no terminal shows it"
 
 
+@given(st.text(), st.integers(0, 40))
+def test_a_place_that_is_cut_ends_as_it_did(text: str, columns: int) -> None:
+    cut, shown = PLAIN.cut_start(text, columns), escape_controls(text)
+    assert text_columns(cut) <= columns
+    assert cut == shown or shown.endswith(cut.removeprefix("…"))
+    assert PIPE.cut_start(text, columns) == text, "nothing is cut where no terminal shows it"
+
+
+def test_a_file_is_a_link_only_where_its_folder_is_known() -> None:
+    there = Screen(is_terminal=True, has_links=True, folder="/home/ana/my shop")
+    shown = there.render(there.link_file("prices.py:12", "src/prices.py"))
+    assert shown == "\x1b]8;;file:///home/ana/my%20shop/src/prices.py\x1b\\prices.py:12\x1b]8;;\x1b\\"
+    assert there.link_file("a", "\udcff\n").url == "file:///home/ana/my%20shop/%FF%0A"
+    assert COLOR.link_file("prices.py:12", "src/prices.py") == StyledText("prices.py:12")
+
+
 def test_columns_are_aligned_also_with_wide_characters() -> None:
     rows: list[list[str | StyledText]] = [["日本", "1"], ["abc", "12,345"]]
     assert rendered(PLAIN, rows, header=("NAME", "LINES"), right=(1,)) == [
@@ -138,3 +154,4 @@ def test_a_locale_without_other_characters_shows_none(locale: str) -> None:
     assert detect_screen(stream, {"LC_ALL": "en_US.UTF-8"}).has_unicode
     screen = detect_screen(stream, {"LC_ALL": locale, "LANG": "en_US.UTF-8"})
     assert not screen.has_unicode
+    assert not detect_screen(stream, {"LANG": locale, "LC_CTYPE": "C.UTF-8"}).has_unicode, "as Python leaves LANG=C"

@@ -1,12 +1,12 @@
 """Every reason against a merge without review, by its own code and alone."""
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import RulesError
 from custody.trust.approval import (
@@ -82,7 +82,7 @@ def test_untrusted_may_merge_nothing() -> None:
     assert codes(untrusted) == ["TRUST-UNTRUSTED"]
 
 
-def test_idling_upward_is_no_way() -> None:
+def test_idling_does_not_raise_a_score() -> None:
     waited = compute_trust(a_standing(0.1), NOON + 60 * DAY, RULES)
     assert codes(replace(CASE, trust=waited, now_ns=NOON + 60 * DAY)) == ["TRUST-IDLE"]
 

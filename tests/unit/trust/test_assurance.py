@@ -1,11 +1,11 @@
 """Which decisions count: nothing that a record says by itself raises what may merge under a minimum."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance
 from custody.trust.approval import ApprovalCase, ProposedChange, decide_approval
@@ -128,7 +128,7 @@ def test_reports_alone_are_left_out_and_counted() -> None:
     assert chosen.left_out == {Omission.ASSURANCE: 2, Omission.UNREVIEWED: 1}
 
 
-def test_a_rejection_by_anybody_lowers_a_score_and_is_no_review() -> None:
+def test_a_rejection_by_anybody_lowers_a_score_and_is_not_a_review() -> None:
     good = [grounded(a_decision(day=day)) for day in range(9)]
     bad = a_decision(REJECTED, day=10, stakes=ChangeStakes(None, 1))
     before, after = trust_in(good, believing(good))[0], trust_in([*good, bad], believing(good))[0]
@@ -163,7 +163,7 @@ def test_a_commit_that_is_not_here_weighs_nothing_in_favor() -> None:
     assert (chosen.entries, chosen.left_out) == ((here, against), {Omission.NO_COMMIT: 2})
 
 
-def test_of_what_nobody_counted_the_lines_are_no_ground_under_a_minimum() -> None:
+def test_uncounted_lines_are_not_evidence_under_a_minimum() -> None:
     old = a_decision()
     assert select_counting_entries(ROBOT, [old], believing([old], SELF)).entries == (old,)
     assert select_counting_entries(ROBOT, [old], believing([old])).left_out == {Omission.NO_LINES: 1}

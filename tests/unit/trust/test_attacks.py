@@ -4,11 +4,10 @@ Tampering with the log is in tests/unit/trust/app/test_verify.py and test_approv
 once, in the latter.
 """
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.ids import AgentName
 from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, budget_since_ns, decide_approval
@@ -111,18 +110,18 @@ class TestWhitewashing:
         assert not decide_approval(a_case(trust(*bad, running=CurrentModel("m-2")), 0), RULES)
 
     @pytest.mark.parametrize("days", [30, 90, 365, 10_000])
-    def test_waiting_is_no_way_up(self, days: int) -> None:
+    def test_waiting_does_not_raise_a_tier(self, days: int) -> None:
         bad = [a_decision(REJECTED, stakes=LARGE, day=day) for day in range(12)]
         assert not decide_approval(a_case(trust(*bad, day=12 + days), 0, day=12 + days), RULES)
 
     # Conformance: 001-042
-    def test_a_long_wait_and_one_small_accept_is_no_way_up_either(self) -> None:
+    def test_a_long_wait_and_one_small_accept_do_not_raise_a_tier(self) -> None:
         bad = [a_decision(REJECTED, stakes=LARGE, day=day) for day in range(12)]
         known = trust(*bad, a_decision(stakes=TINY, day=400), day=400)
         assert known.tier is TrustTier.MEDIUM, "the score itself has faded to neutral"
         assert decide_approval(a_case(known, 0, day=400), RULES).codes == ("TRUST-IDLE",)
 
-    def test_a_long_wait_and_a_recovery_is_no_way_up_either(self) -> None:
+    def test_a_long_wait_and_a_recovery_do_not_raise_a_tier(self) -> None:
         bad = [a_decision(REJECTED, stakes=LARGE, day=day) for day in range(12)]
         known = trust(*bad, a_recovery(day=400), day=400)
         assert not decide_approval(a_case(known, 0, day=400), RULES)
@@ -153,7 +152,7 @@ class TestSlicing:
 
 class TestSelfApproval:
     @pytest.mark.parametrize("approver", ["robot", "ROBOT", " robot "])
-    def test_nobody_approves_their_own_change(self, approver: str) -> None:
+    def test_an_author_cannot_approve_their_own_change(self, approver: str) -> None:
         assert decide_approval(a_case(trust(*GOOD), approver=approver), RULES).codes == ("TRUST-SELF",)
 
     def test_accepting_oneself_makes_no_record(self) -> None:

@@ -87,7 +87,7 @@ def test_a_revert_is_a_rejection_of_its_own_beside_what_it_reverts() -> None:
     assert account.steps[1].notes == (f"reverts '{landed.id}'",)
 
 
-def test_a_recovery_is_no_activity_and_no_sample_but_restarts_the_clock() -> None:
+def test_a_recovery_is_not_activity_or_a_sample_but_restarts_the_clock() -> None:
     account = replay_decisions(ROBOT, [a_decision(day=0), a_recovery(day=30)], CAUTIOUS)
     assert account.state.score == pytest.approx(0.625)
     assert (account.state.active_ns, account.state.since_ns) == (NOON, NOON + 30 * DAY)
@@ -108,7 +108,7 @@ def test_a_recovery_without_a_reason_is_flagged() -> None:
         )
 
 
-def test_nobody_decides_about_themselves() -> None:
+def test_an_agent_cannot_decide_about_itself() -> None:
     own: list[Entry] = [a_decision(actor="robot"), a_decision(), a_recovery(actor="robot")]
     assert [step.counts for step in replay_decisions(ROBOT, own, CAUTIOUS).steps] == [False, True, False]
     assert after(a_decision(REJECTED, actor="robot")) == [0.35], "a confession counts"

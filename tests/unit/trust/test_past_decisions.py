@@ -1,10 +1,10 @@
 """Past decisions in order: overrides count in place, reverts count twice, recoveries do not count."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from custody.trust.engine import replay_decisions
 from custody.trust.levels import LevelCase
@@ -58,7 +58,7 @@ def test_what_was_recorded_twice_or_by_the_agent_itself_counts_not_at_all() -> N
     assert decided(once, once, a_decision(actor=ROBOT)) == [(ACCEPTED, 0)]
 
 
-def test_an_unreviewed_merge_that_nobody_looked_at_counts_when_it_settles() -> None:
+def test_an_unreviewed_merge_counts_when_it_settles() -> None:
     assert decided(a_landing()) == [(ACCEPTED, CAUTIOUS.settle_days_min)]
     landed = a_landing()
     taken_back = a_decision(REJECTED, day=2, reverts=landed.id)

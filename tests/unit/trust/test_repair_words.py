@@ -58,7 +58,7 @@ def test_a_revert_names_its_commit_or_its_subject(message: str) -> None:
         f"Talk about reverts {FIRST[:12]}",
     ],
 )
-def test_what_is_no_revert_takes_nothing_back(message: str) -> None:
+def test_other_words_than_a_revert_revert_nothing(message: str) -> None:
     assert reverted(a_commit(), a_commit(LATER, message, day=1)) == {}
 
 

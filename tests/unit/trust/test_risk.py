@@ -71,7 +71,7 @@ def test_the_threshold_lies_above_what_was_bad() -> None:
     assert control.passes(0.75) and not control.passes(0.749)
 
 
-def test_a_range_of_which_hardly_any_were_seen_is_passed_over() -> None:
+def test_a_range_with_few_observations_is_skipped() -> None:
     risk = played([*[(0.97, True, 0)] * 100, *[(0.55, True, 0)] * 9, *[(0.75, True, 0)] * 11])
     assert risk.control(NOON).threshold is None
     assert risk.control(NOON + DAY).threshold == 0.75

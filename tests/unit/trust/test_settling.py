@@ -1,10 +1,9 @@
 """A merge without review weighs nothing until it is reviewed or has settled."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.trust.engine import (
     can_follow_fold,

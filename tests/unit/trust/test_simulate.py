@@ -1,9 +1,8 @@
 """A policy applied to the past: judged as of the opening, by what was known then, with its own budget."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.trust.approval import TouchedPath
 from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionEntry, DecisionType
@@ -80,7 +79,7 @@ def test_modified_counts_apart_and_is_not_bad() -> None:
     assert (tally.modified, tally.bad) == (1, 0)
 
 
-def test_a_size_that_nobody_recorded_never_merges() -> None:
+def test_a_change_without_a_recorded_size_never_merges() -> None:
     (one,) = judged([*a_record(), a_past(12, lines=None)])
     assert one.reasons == (NO_SIZE,)
     assert one.lines == 0
@@ -106,7 +105,7 @@ def test_audits_are_drawn_from_what_would_merge() -> None:
 
 def test_agents_are_counted_apart() -> None:
     pasts = [*a_record(), *a_record(agent="other"), a_past(12), a_past(12, REJECTED, agent="other")]
-    by_agent = simulate_policy(pasts, RULES, since(11.5)).by_agent()
+    by_agent = simulate_policy(pasts, RULES, since(11.5)).tally_by_agent()
     assert {agent: (tally.approved, tally.bad) for agent, tally in by_agent.items()} == {
         "other": (1, 1),
         "robot": (1, 0),

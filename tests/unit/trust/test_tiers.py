@@ -30,7 +30,7 @@ def test_an_untrusted_agent_may_not_merge_0_lines() -> None:
 
 
 # Conformance: 001-046
-def test_waiting_is_no_way_up() -> None:
+def test_waiting_does_not_raise_a_tier() -> None:
     waited = compute_trust(a_standing(0.1), NOON + 60 * DAY, CAUTIOUS)
     assert waited.tier is TrustTier.MEDIUM
     assert approve_change_lines(waited, 1, CAUTIOUS).reasons == ("MEDIUM only because old rejections have decayed",)

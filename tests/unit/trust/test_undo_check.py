@@ -33,7 +33,7 @@ def test_what_is_put_back_as_it_was_is_reverted_whole(old: list[bytes], new: lis
 
 
 @given(FILES, FILES)
-def test_what_nobody_touched_is_not_reverted(old: list[bytes], new: list[bytes]) -> None:
+def test_untouched_lines_are_not_reverted(old: list[bytes], new: list[bytes]) -> None:
     undone = measure_reverted_lines(States(counted(old), counted(new), counted(new), counted(new)))
     assert undone.taken == 0
     if undone.changed:

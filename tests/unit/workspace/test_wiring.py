@@ -1,6 +1,6 @@
 """The names in the wiring table exist in their packages."""
 
-from dataclasses import is_dataclass
+from msgspec import Struct
 
 from custody.core.wire.event import GENERIC
 from custody.workspace.wiring import READER_NAMES, READERS, RULES, import_rule_tables, import_wired_name
@@ -8,7 +8,7 @@ from custody.workspace.wiring import READER_NAMES, READERS, RULES, import_rule_t
 
 def test_every_table_of_rules_has_its_class() -> None:
     assert list(import_rule_tables()) == sorted(RULES)
-    assert all(is_dataclass(kind) for kind in import_rule_tables().classes.values())
+    assert all(issubclass(kind, Struct) for kind in import_rule_tables().classes.values())
     assert {rule.table for rule in import_rule_tables().rules.values()} == set(RULES)
 
 

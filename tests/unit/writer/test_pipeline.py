@@ -4,11 +4,12 @@ import asyncio
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from custody.sources import (
     AppendOnlySourceRepository,

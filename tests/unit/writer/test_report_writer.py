@@ -6,13 +6,13 @@ import json
 import threading
 import warnings
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import CustodyError
 from custody.sources import (
@@ -113,7 +113,7 @@ def test_retries_are_bounded_by_the_rule(retries: int) -> None:
     assert len(writer.prompts) == retries + 1 == report.audit_failures
 
 
-def test_without_sources_there_are_no_retries() -> None:
+def test_without_sources_nothing_is_retried() -> None:
     writer = Scripted("Prices rose by 12%.")
     with pytest.warns(CitationWarning):
         report = written(writer, ResearchResults())

@@ -1,6 +1,6 @@
 """Answers about blocks of lines, before they become reports."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from custody.attribution.lineage import LineOrigin
 from custody.attribution.model import AttributionFinding, Grade, LineOwner, Trace, TraceAttribution
@@ -9,8 +9,7 @@ from custody.core.ids import CommitSha, RecordRef
 from custody.core.paths import Lines
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """The session and call that made a state, its model, and the grade of the evidence."""
 
     trace: Trace
@@ -22,8 +21,7 @@ class Story:
     record: RecordRef
 
 
-@dataclass(frozen=True, slots=True)
-class ToolClaim:
+class ToolClaim(Struct, frozen=True):
     """A tool's claim that an agent wrote lines; ``producer`` is that tool, None if unnamed."""
 
     trace: Trace
@@ -32,8 +30,7 @@ class ToolClaim:
     record: RecordRef
 
 
-@dataclass(frozen=True, slots=True)
-class LineAnswer:
+class LineAnswer(Struct, frozen=True):
     """The answer about a block of lines: its finding, the agents' share, the commits that it came through.
 
     ``others`` are claims of the same lines for another author.

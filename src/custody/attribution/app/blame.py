@@ -2,17 +2,17 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.line_spec import LineSpec as LineSpec
 from custody.attribution.line_spec import resolve_line_specs
-from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution, certainty_word
+from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution, format_certainty
 from custody.attribution.rules import Profile as Profile
 from custody.attribution.text import (
     is_informative_lineage_line,
@@ -37,8 +37,7 @@ from custody.workspace.workspace import Workspace
 SUMMARY_CHARACTERS_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
-class BlameResult:
+class BlameResult(Struct, frozen=True):
     """The report on a file, and the text of its lines."""
 
     report: BlameReport
@@ -51,8 +50,7 @@ class BlameResult:
     """The lines older than all commits that were searched: they are committed, and git blame knows by which commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitLabel:
+class CommitLabel(Struct, frozen=True):
     """A commit as people recognize it: its subject, and when its author made it."""
 
     subject: str
@@ -178,7 +176,7 @@ class BlameReporter:
             reason=finding.reason if isinstance(finding, NoAttribution) else None,
             searched=self._report_search_scope(finding.segment.path) if owner is LineOwner.NONE else None,
             claims=[_report_competing_claim(claim) for claim in answer.others],
-            certainty=certainty_word(answer.tier, answer.grade, is_person=owner is LineOwner.PERSON),
+            certainty=format_certainty(answer.tier, answer.grade, is_person=owner is LineOwner.PERSON),
         )
 
     def _report_search_scope(self, path: RepoPath) -> SearchScope:

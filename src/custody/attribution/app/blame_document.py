@@ -1,9 +1,11 @@
 """Profile ``document``: document 000 step by step, for comparison and for data without captured text."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.proposals import Proposal, Proposals
@@ -52,8 +54,7 @@ def find_document_attributions(
 # --- 1: git blame -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _BlamedLine:
+class _BlamedLine(Struct, frozen=True):
     """One line of the blamed version: its number, its bytes, and the commit that wrote it with its author time."""
 
     number: int
@@ -62,8 +63,7 @@ class _BlamedLine:
     at_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _SegmentText:
+class _SegmentText(Struct, frozen=True):
     """A segment with the bytes of its lines."""
 
     segment: Segment
@@ -303,8 +303,7 @@ def _resolve_trace_revisions(repository: Repository, revisions: set[str]) -> dic
 # the end of its path counts only if no other proposed trace names the exact path.
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentOrigin:
+class SegmentOrigin(Struct, frozen=True):
     """The origin of adjacent lines: the best finding, the trace as a tool reported it, and the first prompt."""
 
     lines: Lines

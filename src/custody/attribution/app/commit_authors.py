@@ -1,7 +1,8 @@
 """List the lines that agents wrote in each commit, as other tools' formats need them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.commit_claims import CommitClaim, find_commit_claims
@@ -21,8 +22,7 @@ DAY_NS = 24 * 3600 * NS
 SHARE_DIGITS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLines:
+class AgentLines(Struct, frozen=True):
     """Lines of a commit's file that an agent wrote; ``captured`` by custody, else claimed."""
 
     commit: CommitSha

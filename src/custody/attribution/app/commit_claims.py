@@ -1,12 +1,13 @@
 """Connect commits with sessions: links from hooks and git calls, and other tools' claims about lines."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, FileVersion
@@ -24,6 +25,7 @@ from custody.attribution.text import hash_segment_lines
 from custody.core.errors import GitError
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId, content_hashes_match
 from custody.core.paths import Lines, RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.views import CommitLink, LinkOrigin, ObservedCommit, PullRequestFact, TracedFile, TracedRange, View
 from custody.git import Commit
 from custody.ledger.assurance import ChainRatings
@@ -36,8 +38,7 @@ NS = 1_000_000_000
 _ClaimRow = tuple[Trace, str | None, str | None, RecordRef, str, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _CommitLine:
+class _CommitLine(Struct, frozen=True):
     """The position of a line in the commit that added it."""
 
     commit: CommitSha
@@ -45,8 +46,7 @@ class _CommitLine:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedRange:
+class ClaimedRange(Struct, frozen=True):
     """One line range that another tool attributes to an agent."""
 
     file: TracedFile
@@ -96,8 +96,7 @@ def add_commit_claims(
     return [part for answer in answers for part in file_claims.split_answer_by_claims(answer)]
 
 
-@dataclass(frozen=True, slots=True)
-class CommitClaim:
+class CommitClaim(Struct, frozen=True):
     """Claimed lines of a commit's file, with the claim that decides."""
 
     path: RepoPath
@@ -312,11 +311,10 @@ OPEN_NS_MAX = 24 * 3600 * NS
 REWRITES_MAX = 1_000
 """Maximum commits that one commit may have been rewritten from."""
 
-_NUMBER = re.compile(rb"(?:Merge pull request |\()#(\d{1,9})\b")
+_NUMBER = lazy_pattern(rb"(?:Merge pull request |\()#(\d{1,9})\b")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEdit:
+class SessionEdit(Struct, frozen=True):
     """An edit of a session: its time, and a function for the time of the parent commit.
 
     ``chain`` has its recording, None for a claim: claims may link a claim.

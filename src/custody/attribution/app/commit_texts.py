@@ -1,7 +1,8 @@
 """Texts of commits for the history of files: removed lines, many files at once, secrets masked."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.attribution.text import decode_lineage_text, make_lineage_keys
 from custody.capture.hook.redact import redact_text
@@ -16,8 +17,7 @@ FILES_MAX = 200
 CACHED_COMMITS_MAX = 64
 
 
-@dataclass(frozen=True, slots=True)
-class FileRemoval:
+class FileRemoval(Struct, frozen=True):
     """A commit's change of one file; ``path`` is its old path, ``now`` its new one, ``keys`` are of removed lines."""
 
     path: RepoPath
@@ -70,8 +70,7 @@ PATHS_MAX = 500
 """Maximum paths of one git command; for more files, all changes are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(Struct, frozen=True):
     """A commit that changed a file, with the diff of the file."""
 
     commit: Commit
@@ -100,8 +99,7 @@ def read_file_history_touches(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class CommitFileChanges:
+class CommitFileChanges(Struct, frozen=True):
     """The changed files of a commit against each parent, None for a commit without one."""
 
     commit: CommitSha

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.attribution.app.commit_texts import RemovedLines
 from custody.attribution.app.history import History, KnownTouches
@@ -34,8 +36,7 @@ BLAME_RANGES_MAX = 500
 """Maximum ranges in one question to git blame; more are asked as one range, since a command line is limited."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileVersion:
+class FileVersion(Struct, frozen=True):
     """A file's text with the origin of each line; ``commit`` is None for the work tree on top of ``base``."""
 
     path: RepoPath

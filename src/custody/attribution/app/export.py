@@ -1,11 +1,11 @@
 """Export attributions for other tools: Agent Trace records and notes of git-ai."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from custody.attribution.app.commit_authors import AgentLines, iterate_agent_lines_by_commit
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -32,6 +32,7 @@ from custody.capture.claims.git_ai import is_printable_note_path, parse_git_ai_n
 from custody.core.errors import InputError
 from custody.core.ids import CallId, CommitSha, SessionId, content_hash_from_lines
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import FileEdit, TracedFile, TracedRange
 from custody.core.wire.report import ExportTracesReport
@@ -44,7 +45,7 @@ from custody.store import Store
 from custody.workspace.machine import open_atomic_file
 from custody.workspace.workspace import Workspace
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
+_URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 """A conversation's URL as the specification requires; other tools store names of their own there."""
 
 
@@ -245,8 +246,7 @@ NAMED_MAX = 1_000
 """Maximum listed commits with another tool's note; all are counted."""
 
 
-@dataclass(slots=True)
-class _NoteBatch:
+class _NoteBatch(Struct):
     """The notes to write."""
 
     notes: dict[CommitSha, bytes] = field(default_factory=dict)

@@ -1,9 +1,10 @@
 """States of chains without their texts, adopted as the stores that hold the texts computed them."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin, make_person_origin
 from custody.attribution.origin_search import LineMatch, OwnerFindings
@@ -67,8 +68,7 @@ def line_origin_from_name(name: str, share: float, state_at: StateAt) -> LineOri
     return make_person_origin(state) if is_person else LineOrigin(state, share)
 
 
-@dataclass(frozen=True, slots=True)
-class _ForeignContext:
+class _ForeignContext(Struct, frozen=True):
     """Received data about the states of one file of a chain that is not stored with the states."""
 
     before: dict[tuple[int, int], frozenset[int]]

@@ -5,7 +5,9 @@ older than the first captured edit are not read: their lines have no evidence.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.attribution.app.commit_texts import (
     RemovedLines,
@@ -61,16 +63,14 @@ FOLLOWED_FILES_MAX = 64
 """Maximum versions of files that moved lines are followed through; beyond it the answer has a note."""
 
 
-@dataclass(slots=True)
-class SearchExtent:
+class SearchExtent(Struct):
     """The count of commits that were searched, and the limits that were reached."""
 
     commits: int = 0
     limits: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _HistoryStep:
+class _HistoryStep(Struct, frozen=True):
     """One commit of a file's history with the diffs of the file against each parent of the walk."""
 
     commit: GitCommit
@@ -85,8 +85,7 @@ class _HistoryStep:
         return next((side.blob for side in sides if side is not None), "")
 
 
-@dataclass(slots=True)
-class _FileWalk:
+class _FileWalk(Struct):
     """The history of one file: its commits, how many commits of other files each needed, and notes so far."""
 
     path: RepoPath
@@ -113,16 +112,14 @@ class _FileWalk:
         return self._reach[1]
 
 
-@dataclass(slots=True)
-class _VersionBasis:
+class _VersionBasis(Struct):
     """What a version is computed from: added lines that no state of the file explained, and other versions."""
 
     keys: tuple[int, ...] = ()
     uses: dict[tuple[CommitSha, RepoPath], None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _CommittedText:
+class _CommittedText(Struct, frozen=True):
     """The lines of a file in a commit, and its object id; empty if the file is missing."""
 
     blob: str

@@ -1,7 +1,8 @@
 """Build the line origins that a store shares, so that other stores do not need the texts."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.foreign_states import line_origin_to_name
@@ -26,16 +27,14 @@ from custody.core.paths import RepoPath
 from custody.git import Comparison, NoObject, Repository, Walk
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousOrigins:
+class PreviousOrigins(Struct, frozen=True):
     """The origins shared the last time: the tips of history then, and the bytes of each file."""
 
     ends: tuple[CommitSha, ...]
     read: Callable[[RepoPath], bytes | None]
 
 
-@dataclass(slots=True)
-class _StateNames:
+class _StateNames(Struct):
     """The records and views of states, each looked up once."""
 
     lineage: Lineage

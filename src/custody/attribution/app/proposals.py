@@ -1,9 +1,10 @@
 """Propose traces for lines: by commit link, by parent revision, by time (document 000, section 3)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property, partial
+
+from msgspec import Struct, field
 
 from custody.attribution.model import Grade, Segment, Trace, TraceCandidate, TraceEntry
 from custody.attribution.queries.traces import (
@@ -41,8 +42,7 @@ CANDIDATES_MIN = 5
 """With fewer candidates than this, document 000 also searches the time window."""
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Struct, frozen=True, dict=True):
     """A trace that touched a file, from one record, with the records that link it to the commit."""
 
     view: TracedFile | FileEdit
@@ -93,8 +93,7 @@ class Proposal:
 _ProposalMatch = ObservedView[TracedFile] | ObservedView[FileEdit]
 
 
-@dataclass(frozen=True)
-class Proposals:
+class Proposals(Struct, frozen=True):
     """Proposals from a store; each query runs once."""
 
     store: Store

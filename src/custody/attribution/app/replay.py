@@ -52,7 +52,7 @@ CACHED_KEYS_MAX = 1 << 16
 """Maximum keys of lines in memory."""
 
 
-def lineage_version(rules: AttributeRules) -> str:
+def compute_lineage_version(rules: AttributeRules) -> str:
     """Return the version of stored states; with another engine or other rules of lineage they are replayed again."""
     return f"{ENGINE_VERSION}:{rules.carry_words_share_min},{_FORMER_RULES}"
 
@@ -65,7 +65,7 @@ class Lineage:
         self.tables = LineageTables(store)
         self.rules = rules
         self._objects = objects
-        self.version = f"{lineage_version(rules)}:{store.views.version}"
+        self.version = f"{compute_lineage_version(rules)}:{store.views.version}"
         self._texts: dict[int, list[str]] = {}
         # Consecutive states share most lines. The cache lives as long as this object, and so does the text in it.
         self._make_key = lru_cache(maxsize=CACHED_KEYS_MAX)(make_lineage_key)
@@ -133,7 +133,7 @@ class Lineage:
                 self.tables.read_until(store, until, self.version)
 
     def known(self, state: StateRow, beside: Sequence[str] = ()) -> TracedText:
-        """Return a state's lines with their origins; for a withheld text only those lines that ``beside`` has too."""
+        """Return a state's lines with their origins; of a withheld text, only the lines that are in ``beside`` too."""
         if state.ref.store not in self._adopted.stores:
             return TracedText(self.text_of_state(state), unpack_line_origins(state.origins))
         texts = dict(zip(self.make_keys(beside), beside, strict=True))

@@ -3,15 +3,14 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.commit_texts import list_last_touches, read_file_changes
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.model import CERTAINTIES, Grade, LineOwner, TraceAttribution, certainty_word
+from custody.attribution.model import CERTAINTIES, Grade, LineOwner, TraceAttribution, format_certainty
 from custody.attribution.text import is_informative_lineage_line, make_lineage_keys
 from custody.attribution.wire import AgentModelShare, LineShare, StatsPeriod, StatsReport, UncountedFile
 from custody.core.errors import InputError
@@ -42,8 +41,7 @@ HERE = "."
 """The name of the folder itself."""
 
 
-@dataclass(slots=True)
-class LineTally:
+class LineTally(Struct):
     """Lines by class; ``agents`` counts the agents' lines, mixed ones by their share."""
 
     lines: dict[LineOwner, int] = field(default_factory=lambda: dict.fromkeys(LineOwner, 0))
@@ -99,7 +97,7 @@ class LineStatistics:
                 if count:
                     self.by_agent_model[names["agent"], names["model"]].add(owner, count, share)
                 names["tier"] = str(answer.finding.tier)
-                names["certainty"] = certainty_word(answer.tier, answer.grade)
+                names["certainty"] = format_certainty(answer.tier, answer.grade)
                 names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_CHARACTERS]
             else:
                 share = 0.0
@@ -221,8 +219,7 @@ def _report_line_statistics(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _CaptureReach:
+class _CaptureReach(Struct, frozen=True):
     """The files that commits changed since the first capture, and the files that may have been captured.
 
     A file that a commit added while it deleted a captured one may be that one under another name.

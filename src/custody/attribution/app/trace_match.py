@@ -5,7 +5,8 @@ nowhere does not count. A range without a hash counts only for the lines inside 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.commit_claims import ClaimedRange
@@ -64,6 +65,7 @@ class _TraceClaims:
         self._claims = claims
         self._keys = evidence.lineage.make_keys(version.texts)
         self._confirmed: dict[tuple[CommitSha | None, int], frozenset[int]] = {}
+        self._preceding: dict[CommitSha, frozenset[str]] = {}
 
     def split_answer_by_claims(self, answer: LineAnswer) -> Iterator[LineAnswer]:
         """Yield the answer, with an answer of its own for each line that a trace claims."""
@@ -148,10 +150,16 @@ class _TraceClaims:
 
     def _precedes(self, file: TracedFile, segment: Segment) -> bool:
         below = segment.commit or segment.parent
-        if file.revision is None or below is None or len(file.revision) not in (40, 64):
-            return False
-        pair = Ancestry(CommitSha(file.revision), below)
-        return pair in self._evidence.repository.ancestries([pair])
+        return file.revision is not None and below is not None and file.revision in self._preceding_revisions(below)
+
+    def _preceding_revisions(self, below: CommitSha) -> frozenset[str]:
+        """Return the revisions of all claims that are ancestors of a commit, asked for at once."""
+        if below not in self._preceding:
+            revisions = {claim.file.revision for claim in self._claims if claim.file.revision is not None}
+            pairs = [Ancestry(CommitSha(name), below) for name in revisions if len(name) in (40, 64)]
+            older = self._evidence.repository.ancestries(pairs) if pairs else frozenset()
+            self._preceding[below] = frozenset(pair.ancestor for pair in older)
+        return self._preceding[below]
 
     def _narrow_segment(self, segment: Segment, lines: Lines) -> Segment:
         texts = self._version.texts[lines.first - 1 : lines.last]

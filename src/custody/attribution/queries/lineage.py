@@ -7,8 +7,9 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from custody.attribution.lineage import make_snapshot_order_key
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
@@ -30,8 +31,7 @@ KEYS_PER_STATEMENT_MAX = 400
 """Maximum line keys of one SQL statement."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateAuthor:
+class StateAuthor(Struct, frozen=True):
     """The author of a state: ``observed`` identifies the call in any record, ``kind`` is the record's kind."""
 
     ref: RecordRef
@@ -44,8 +44,7 @@ class StateAuthor:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class StateRow:
+class StateRow(Struct, frozen=True):
     """A file after one snapshot: the keys of its lines and their packed origins.
 
     ``text`` is set if the record does not hold the whole file.
@@ -78,8 +77,7 @@ class DonorPlace(NamedTuple):
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRow:
+class VersionRow(Struct, frozen=True):
     """A file after a commit that changed it: the packed origins of its lines, and what they were computed from.
 
     ``seen`` is the newest state of that time, ``at_ns`` the time of the commit. ``commits`` were read of other files.
@@ -96,8 +94,7 @@ class VersionRow:
     origins: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class LaterStates:
+class LaterStates(Struct, frozen=True):
     """States after a given one: the id and time of each by file, and the latest that added each line."""
 
     files: Mapping[RepoPath, Sequence[tuple[int, int]]]

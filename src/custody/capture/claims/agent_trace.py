@@ -1,13 +1,12 @@
 """Agent Trace 0.1.0 records as custody writes them; the specification is github.com/cursor/agent-trace."""
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import dump_canonical_json
 
 AGENT_TRACE_VERSION = "0.1.0"
@@ -21,7 +20,7 @@ MIXED_SHARE_MIN = 0.5
 OF_REVISION = "revision"
 """The value of ``lines`` in custody's fields if they are those of the named commit."""
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_UUID = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
 class Contributor(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -68,8 +67,7 @@ class Tool(msgspec.Struct, frozen=True):
     version: str = UNKNOWN_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class LineClaim:
+class LineClaim(msgspec.Struct, frozen=True):
     """The author of lines of a commit, the author's share, and the tool that claims it (``producer``; None is custody).
 
     ``agent`` is custody's name of the agent, ``session`` the session's own id. Only custody's git-ai notes have a

@@ -8,11 +8,13 @@ checkpoint, ``refs/entire/checkpoints/<end of id>/<id>``. A long transcript has 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.capture.claims.traces import normalize_foreign_timestamp
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json, parse_json_bytes
 
 AGENTS: Mapping[str, str] = MappingProxyType(
@@ -31,17 +33,16 @@ AGENTS: Mapping[str, str] = MappingProxyType(
 """Entire's names of the agents with readers in custody."""
 
 _ID = r"[0-9a-f]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25}"
-_TRAILER = re.compile(rf"^Entire-Checkpoint:[ \t]*({_ID})[ \t]*\r?$", re.MULTILINE | re.ASCII)
-_REF = re.compile(rf"refs/entire/checkpoints/([0-9A-Za-z]{{2}})/({_ID})", re.ASCII)
-_PLACE = re.compile(r"([0-9a-f]{2})/([0-9a-f]{10})/(.+)|([0-9A-Z]{2})/([0-9A-Z]{24})/(.+)", re.ASCII | re.DOTALL)
-_INNER = re.compile(r"(?:([0-9]{1,4})/)?(metadata\.json|(?:full\.jsonl|full\.log|raw_transcript)(?:\.([0-9]{1,4}))?)")
-_TASK = re.compile(r"(?:[0-9]{1,4}/)?tasks/[^/]+/(agent-[\w-]{1,100}\.jsonl)", re.ASCII)
-_DATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)", re.ASCII)
-_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1000}")
+_TRAILER = lazy_pattern(rf"^Entire-Checkpoint:[ \t]*({_ID})[ \t]*\r?$", re.MULTILINE | re.ASCII)
+_REF = lazy_pattern(rf"refs/entire/checkpoints/([0-9A-Za-z]{{2}})/({_ID})", re.ASCII)
+_PLACE = lazy_pattern(r"([0-9a-f]{2})/([0-9a-f]{10})/(.+)|([0-9A-Z]{2})/([0-9A-Z]{24})/(.+)", re.ASCII | re.DOTALL)
+_INNER = lazy_pattern(r"(?:([0-9]{1,4})/)?(metadata\.json|(?:full\.jsonl|full\.log|raw_transcript)(?:\.([0-9]{1,4}))?)")
+_TASK = lazy_pattern(r"(?:[0-9]{1,4}/)?tasks/[^/]+/(agent-[\w-]{1,100}\.jsonl)", re.ASCII)
+_DATED = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)", re.ASCII)
+_NAME = lazy_pattern(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1000}")
 
 
-@dataclass(slots=True)
-class Folder:
+class Folder(Struct):
     """The files of one session in one checkpoint, by content id; the parts of a transcript are ordered."""
 
     checkpoint: str
@@ -61,8 +62,7 @@ class Folder:
         return f"{self.checkpoint}/{self.number}" if self.number else self.checkpoint
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointSession:
+class CheckpointSession(Struct, frozen=True):
     """A session's metadata in a checkpoint; ``agent`` is custody's name, None without one."""
 
     id: str

@@ -11,15 +11,17 @@ A note names lines of its own commit, so this module reads no file's text.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec import field
+from msgspec.structs import replace
 
 from custody.capture.claims.agent_trace import MODEL_CHARS_MAX, LineClaim, compute_mixed_agent_share
 from custody.core.errors import InputError
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.wire.canonical import Json, describe_conversion_error, parse_json_bytes
 
@@ -37,14 +39,13 @@ TOOLS: Mapping[str, str] = MappingProxyType(
 )
 """git-ai's names of agents that have other names in custody."""
 
-_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-_VERSION = re.compile(r"authorship/([0-9]{1,4})\.[0-9.]{1,20}", re.ASCII)
+_NAME = lazy_pattern(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_VERSION = lazy_pattern(r"authorship/([0-9]{1,4})\.[0-9.]{1,20}", re.ASCII)
 _NO_MODEL = frozenset(("", UNKNOWN_MODEL, "<synthetic>"))
 _PERSONS = ("h_", "human")
 
 
-@dataclass(frozen=True, slots=True)
-class NoteEntry:
+class NoteEntry(msgspec.Struct, frozen=True):
     """Lines of a file that a note claims for an author, by the author's key."""
 
     key: str
@@ -65,8 +66,7 @@ class NoteEntry:
         return self.key.startswith(_PERSONS)
 
 
-@dataclass(frozen=True, slots=True)
-class GitAiNote:
+class GitAiNote(msgspec.Struct, frozen=True):
     """The content of a note: entries by file in its order, the sessions that it describes, and problems."""
 
     version: str
@@ -179,15 +179,15 @@ _AGENTS = MappingProxyType(
 def parse_legacy_git_ai_note(data: bytes) -> GitAiNote:
     """Return the content of a JSON log; raise ``InputError`` if it cannot be read."""
     value = parse_json_bytes(data, bytes_max=NOTE_BYTES_MAX)
-    told_of = value.get("files") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(told_of, dict):
+    listed = value.get("files") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(listed, dict):
         raise InputError("not an authorship log: it has no files")
     version = value.get("schema_version", FIRST)
     if not isinstance(version, str):
         raise InputError("its version is not a text")
     files, authors, problems = dict[str, tuple[NoteEntry, ...]](), dict[str, LineClaim](), list[str]()
     read = _read_author_entries if parse_note_major_version(version) == 0 else _read_key_entries
-    for path, entry in told_of.items():
+    for path, entry in listed.items():
         try:
             entries = tuple(read(entry, value, authors))
         except InputError as error:
@@ -258,8 +258,8 @@ PROBLEMS_MAX = 100
 
 _TOOL_OF = MappingProxyType({"claude-code": "claude", "copilot": "github-copilot"})
 
-_PART = re.compile(r"0\.[0-9]{1,17}", re.ASCII)
-_RANGE = re.compile(r"([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?", re.ASCII)
+_PART = lazy_pattern(r"0\.[0-9]{1,17}", re.ASCII)
+_RANGE = lazy_pattern(r"([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?", re.ASCII)
 
 
 class _Agent(msgspec.Struct, frozen=True):
@@ -309,8 +309,7 @@ def parse_git_ai_note(data: bytes) -> GitAiNote:
     return GitAiNote(meta.schema_version, files, authors, _is_custody_note(files, content), tuple(content.problems))
 
 
-@dataclass(slots=True)
-class _NoteContent:
+class _NoteContent(msgspec.Struct):
     """State of reading a note."""
 
     problems: list[str] = field(default_factory=list)

@@ -7,16 +7,18 @@ rejected.
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from custody.capture.claims.agent_trace import METADATA, MIXED_SHARE_MIN, OF_REVISION, compute_mixed_agent_share
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, ContentHash, SessionId
 from custody.core.paths import Lines, RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.views import CommitLink, LinkOrigin, Session, TracedFile, TracedRange, View
 from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
-from custody.core.wire.event import ForeignTraceEvent, TraceLinkEvent, event_from_json
+from custody.core.wire.event import AnyEvent, ForeignTraceEvent, TraceLinkEvent, event_from_json
 from custody.core.wire.event_views import observation_from_event
 from custody.core.wire.time import format_timestamp, parse_timestamp
 
@@ -57,12 +59,12 @@ UNKNOWN_AGENT = "unknown"
 _MAJOR_VERSIONS = frozenset(("0", "1", "2"))
 """Agent Trace is at 0.1.0, its schema names 1.0, and the tool of document 000 writes 2.0."""
 _NOT_AN_AGENT = frozenset(("human", "unknown"))
-_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){0,3}", re.ASCII)
-_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1000}")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_REVISION = re.compile(r"[0-9a-f]{1,64}")
-_HASH = re.compile(r"(sha256:)?[0-9a-f]{8,64}")
-_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?(\.\d+)?(?:(Z|z)|([+-]\d\d):?(\d\d)?)?", re.ASCII)
+_VERSION = lazy_pattern(r"\d{1,4}(\.\d{1,4}){0,3}", re.ASCII)
+_NAME = lazy_pattern(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1000}")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_REVISION = lazy_pattern(r"[0-9a-f]{1,64}")
+_HASH = lazy_pattern(r"(sha256:)?[0-9a-f]{8,64}")
+_TIMESTAMP = lazy_pattern(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?(\.\d+)?(?:(Z|z)|([+-]\d\d):?(\d\d)?)?", re.ASCII)
 _ID_DIGITS = 16
 
 TraceFields = dict[str, Json]
@@ -160,7 +162,7 @@ def normalize_foreign_timestamp(text: str) -> str:
 # --- from an event to views -------------------------------------------------------------------------------------------
 
 
-def foreign_trace_views(payload: Json) -> tuple[View, ...]:
+def foreign_trace_views(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the session of a trace and each file that an agent touched; nothing for a person's lines."""
     event = event_from_json(payload)
     if not isinstance(event, ForeignTraceEvent):
@@ -183,7 +185,7 @@ def foreign_trace_views(payload: Json) -> tuple[View, ...]:
     return (session, *files, *observation_from_event(event, "trace"))
 
 
-def commit_link_views(payload: Json) -> tuple[View, ...]:
+def commit_link_views(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the commit links of one line, one for each trace."""
     event = event_from_json(payload)
     if not isinstance(event, TraceLinkEvent):

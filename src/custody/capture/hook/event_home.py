@@ -35,7 +35,7 @@ def read_repository_id(home: str) -> str | None:
         with open(os.path.join(home, "id"), encoding="ascii", errors="replace") as file:
             name = file.readline(ID_DIGITS + 1).strip()
     except OSError:
-        return None  # not set up, or not readable: its path is its name
+        return None  # not set up, or not readable: its path identifies it
     return name if len(name) == ID_DIGITS and set(name) <= set("0123456789abcdef") else None
 
 

@@ -35,6 +35,8 @@ LIBRARY = (
     "event_recorder.py",
     "commit_event.py",
 )
+COMMIT_SCRIPT = "commit.sh"
+"""The part that git's hooks run: most commits start no interpreter."""
 FLAGS = ("-I", "-S")
 AGENTS = ("claude-code", "cursor", "codex", "gemini", "opencode", "copilot")
 """The agents that ``custody init`` can set up."""
@@ -72,13 +74,15 @@ def is_hook_installed(home: Path) -> bool:
 
 def is_hook_current(home: Path) -> bool:
     """Return whether the installed hook is the one that this version would install."""
-    return all(path.read_bytes() == data for path, data in _list_hook_files(home).items() if path.is_file())
+    files = _list_hook_files(home).items()
+    return all(path.is_file() and path.read_bytes() == data for path, data in files)
 
 
 def _list_hook_files(home: Path) -> dict[Path, bytes]:
     folder = home / "hook"
-    wanted = {folder / LAUNCHER: (_HERE / LAUNCHER).read_bytes(), folder / "lib" / "__init__.py": _INIT}
-    return wanted | {folder / "lib" / name: (_HERE / name).read_bytes() for name in LIBRARY}
+    wanted = {folder / name: (_HERE / name).read_bytes() for name in (LAUNCHER, COMMIT_SCRIPT)}
+    library = {folder / "lib" / name: (_HERE / name).read_bytes() for name in LIBRARY}
+    return {**wanted, folder / "lib" / "__init__.py": _INIT, **library}
 
 
 def remove_hook(home: Path) -> bool:
@@ -119,9 +123,13 @@ def remove_repository_id(home: Path, environment: Mapping[str, str]) -> None:
 
 
 def hook_argv(home: Path, agent: str, *more: str) -> list[str]:
-    """Return the command that records an event of ``agent``, with the interpreter's real path, never a shim's."""
-    interpreter = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
-    return [interpreter, *FLAGS, str(home / "hook" / LAUNCHER), "--agent", agent, *more]
+    """Return the command that records an event of ``agent``."""
+    return [_find_interpreter(), *FLAGS, str(home / "hook" / LAUNCHER), "--agent", agent, *more]
+
+
+def _find_interpreter() -> str:
+    """Return the interpreter's real path, never a shim's."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 def hook_shell_command(home: Path, agent: str, *more: str) -> str:
@@ -135,6 +143,14 @@ def hook_shell_command(home: Path, agent: str, *more: str) -> str:
         # Cursor treats silence as a refusal: a missing hook must not stop it.
         return f"{guard} || {{ {SHELL_ALLOW}; exit 0; }}; {run} || {{ {SHELL_ALLOW}; {gap} 2>/dev/null; }} || :"
     return f"{guard} || exit 0; {run} || {gap} 2>/dev/null || :"
+
+
+def git_hook_shell_command(home: Path, name: str) -> str:
+    """Return what the git hook ``name`` runs, as one shell command that sources a file, so that no process starts."""
+    script = shlex.quote(str(home / "hook" / COMMIT_SCRIPT))
+    names = {"event": name, "dir": str(home), "python": _find_interpreter()}
+    variables = "; ".join(f"custody_{key}={shlex.quote(value)}" for key, value in names.items())
+    return f"{variables}; [ ! -f {script} ] || . {script}"
 
 
 def _read_previous_home(home: Path) -> Path:

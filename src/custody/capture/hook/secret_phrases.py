@@ -103,7 +103,7 @@ def _find_after_word(text: str, at: int) -> tuple[int, int] | None:
     if rest[:1] and rest[0] in _OPERATORS:
         value = rest.lstrip(_OPERATORS + "> ")
         start = end + len(line) - len(value)
-        return _take_value(text, start, value.split(None, 1)[0] if value else "")
+        return _take_value(text, start, value.split(None, 1)[0] if value.strip() else "")
     return _find_in_sentence(text, end, is_named=False)
 
 

@@ -83,7 +83,7 @@ def count_odd_letter_pairs(word: str) -> int:
     return max(0, len(low) - 1) - sum(map(_ORDINARY.__contains__, zip(low, low[1:])))  # noqa: B905, RUF007 - itertools is one more import
 
 
-def is_odd_word(word: str, share: float) -> bool:
+def has_odd_letter_pairs(word: str, share: float) -> bool:
     """Return whether at least ``share`` of the pairs in ``word`` are odd."""
     return count_odd_letter_pairs(word) >= share * max(1, len(word) - 1)
 
@@ -130,7 +130,7 @@ def _scan_random_parts(word: str) -> list[tuple[int, int]]:
 def _is_hex_token_half(piece: str, before: str) -> bool:
     """Return whether ``piece`` is the hexadecimal half of a token whose first half is random."""
     is_hex = len(before) >= HALF_MIN and len(piece) >= HEX_MIN and not piece.strip(_HEX) and not piece.isalpha()
-    return is_hex and not (before.islower() or before.isupper()) and is_odd_word(before, ODD_MIXED_MIN)
+    return is_hex and not (before.islower() or before.isupper()) and has_odd_letter_pairs(before, ODD_MIXED_MIN)
 
 
 def _find_random_segments(piece: str) -> list[tuple[int, int]]:
@@ -364,7 +364,7 @@ _OTHER_TAILS = frozenset(
 
 _NAME = _ALNUM + "_-."
 _BACK = "\\\0"
-"""A backslash; a zero byte for an escaped one in JSON."""
+"""A backslash, and the zero byte that replaces an escaped backslash of JSON."""
 _QUOTES = "\"'`"
 _CLOSING = _QUOTES + _BACK + "])*"
 _QUOTED_BY = frozenset(_QUOTES)
@@ -470,9 +470,9 @@ def find_named_secret_values(text: str, low: str) -> Iterator[tuple[int, int, in
     for keyword in KEYWORDS:
         at = low.find(keyword)
         while at >= 0:
-            start, end = _find_secret_name(text, at)
+            start, end = find_secret_name(text, at)
             name = text[start:end]
-            value = _find_value_beside_name(text, start, end) if rate_secret_name(name) else None
+            value = find_value_beside_name(text, start, end) if rate_secret_name(name) else None
             if value is not None:
                 for first, last, form in _expand_secret_list(text, value):
                     says = _adjust_secret_rating(rate_secret_name(name), form, text[start - 1 : start])
@@ -543,7 +543,7 @@ def _adjust_secret_rating(says: int, form: str, before: str) -> int:
     return min(says, SECRET) if form == SPACED else says
 
 
-def _find_secret_name(text: str, at: int) -> tuple[int, int]:
+def find_secret_name(text: str, at: int) -> tuple[int, int]:
     """Return the span of the whole name with a keyword at ``at``."""
     before = text[max(0, at - NAME_MAX) : at]
     after = text[at : at + NAME_MAX]
@@ -566,7 +566,7 @@ def skip_auth_scheme(text: str, first: int, last: int, form: str) -> tuple[int, 
     return _parse_bare_secret(text, _skip_characters(text, last, _BLANK, 4), is_line=False) or (first, last, form)
 
 
-def _find_value_beside_name(text: str, start: int, end: int) -> tuple[int, int, str] | None:
+def find_value_beside_name(text: str, start: int, end: int) -> tuple[int, int, str] | None:
     """Return the span and form of the value that belongs to the name from ``start`` to ``end``."""
     after = text[end : end + 4]
     closed = end + len(after) - len(after.lstrip(_CLOSING))
@@ -824,7 +824,7 @@ def _is_random_looking(value: str) -> bool:
         return True
     digits = sum([value.count(digit) for digit in _DIGITS])
     if digits < 2:
-        return any(len(part) >= 8 and is_odd_word(part, _minimum_odd_share(part)) for part in parts)
+        return any(len(part) >= 8 and has_odd_letter_pairs(part, _minimum_odd_share(part)) for part in parts)
     if digits > 3 and not value.strip(_ALNUM + "_-"):
         return True
     return compute_odd_pair_share(value) >= (VALUE_ODD_MIN if digits == 2 else DIGITS_ODD_MIN)
@@ -963,7 +963,7 @@ def _extract_token_head(token: str) -> str:
     return first if first and others else (first or others[0])[:HEAD]
 
 
-_HEADS = [(_extract_token_head(token), token) for token in TOKENS]
+TOKEN_HEADS = [(_extract_token_head(token), token) for token in TOKENS]
 """Only tokens with a head among a text's words are searched in it."""
 
 MARKERS = (
@@ -988,7 +988,7 @@ MARKERS = (
     "priv",
 )
 """Words, in lower case, that occur in every match of a rule over several words."""
-_COMPANIONS = {
+COMPANIONS = {
     "-----begin": ("PRIVATE KEY",),
     "cookie": ("ookie:", 'ookie":', "OOKIE:"),
     "identified": ("BY '", "by '", 'BY "', 'by "'),
@@ -1050,19 +1050,19 @@ def _has_plain_secret_hint(data: bytes, *, has_sentences: bool) -> bool:
         any(find_secret_markers(joined, text))
         or (b"://" in data and b"@" in data and any(find_url_secrets(text)))
         or any(find_named_secret_values(text, low))
-        or (has_sentences and _has_sentence_secret(data, text, low, joined))
+        or (has_sentences and has_sentence_secret(data, text, low, joined))
     )
 
 
-def _has_sentence_secret(data: bytes, text: str, low: str, joined: str) -> bool:
+def has_sentence_secret(data: bytes, text: str, low: str, joined: str) -> bool:
     """Return whether a text may have a password in a sentence, or a recovery phrase; ``joined`` are its words."""
     return (has_password_word(joined, low) and _has_spoken_password(text, low)) or (
         (has_word_run(data) or has_phrase_hint(joined, low)) and _has_recovery_phrase(text, low)
     )
 
 
-_PASS_STEMS = ("passw", "passph", "passcod", "passord", "passe ")
-_OTHER_STEMS = (
+PASS_STEMS = ("passw", "passph", "passcod", "passord", "passe ")
+OTHER_STEMS = (
     "woord",
     "kennwort",
     "senha",
@@ -1083,8 +1083,8 @@ _FOREIGN_LETTERS = tuple(
     " \u6697\u8a3c \ube44\ubc00 \ud328\uc2a4 \uc554\ud638 \u0e23\u0e2b\u0e31".encode().split()
 )
 """Letters of the words for a password that have other characters than ASCII."""
-_PASSWORD_STEM_BYTES = tuple([stem.strip().encode() for stem in (*_PASS_STEMS, *_OTHER_STEMS)])
-_PHRASE_HINTS = ("mnemonic", "seed", "recovery", "phrase", "wallet", "bip")
+_PASSWORD_STEM_BYTES = tuple([stem.strip().encode() for stem in (*PASS_STEMS, *OTHER_STEMS)])
+PHRASE_HINTS = ("mnemonic", "seed", "recovery", "phrase", "wallet", "bip")
 _RUN_WORDS = 12
 _RUN = b"a" * 47
 """The shape of the shortest recovery phrase."""
@@ -1109,10 +1109,15 @@ def _has_escaped_password(data: bytes) -> bool:
 
 def has_password_word(joined: str, low: str) -> bool:
     """Return whether the words ``joined`` of the text ``low`` may contain a word for a password."""
-    if "pass" in joined and any(stem in joined for stem in _PASS_STEMS):
+    if "pass" in joined and any(stem in joined for stem in PASS_STEMS):
         return True
-    if any(stem in joined for stem in _OTHER_STEMS):
+    if any(stem in joined for stem in OTHER_STEMS):
         return True
+    return has_foreign_password_letters(low)
+
+
+def has_foreign_password_letters(low: str) -> bool:
+    """Return whether a text in lower case has letters of a word for a password outside ASCII."""
     if low.isascii():
         return False
     # Of most texts only punctuation is left, so this is faster than to search for every word.
@@ -1122,7 +1127,7 @@ def has_password_word(joined: str, low: str) -> bool:
 
 def has_phrase_hint(joined: str, low: str) -> bool:
     """Return whether a text has a numbered list, or mentions what recovery phrases are for."""
-    return "12. " in low or "12) " in low or any(hint in joined for hint in _PHRASE_HINTS)
+    return "12. " in low or "12) " in low or any(hint in joined for hint in PHRASE_HINTS)
 
 
 def has_word_run(data: bytes) -> bool:
@@ -1209,11 +1214,16 @@ def find_secret_token_rules(words: list[str]) -> list[str]:
     joined = "\n".join(words)
     if not joined:
         return []
+    heads = collect_token_heads(joined)
+    return [token for head, token in TOKEN_HEADS if head in heads and token in joined]
+
+
+def collect_token_heads(joined: str) -> set[str]:
+    """Return the parts of words, and their prefixes, that may begin a token."""
     parts = set(joined.translate(_SEPARATORS_AS_SPACES).split())
     if "\0" in joined:
         parts.update([part[1:] for part in parts if part[0] in _LINE_END_LETTERS])
-    heads = parts.union([part[:HEAD] for part in parts], ("",))
-    return [token for head, token in _HEADS if head in heads and token in joined]
+    return parts.union([part[:HEAD] for part in parts], ("",))
 
 
 def find_random_words(words: list[str], text: str) -> Iterator[str]:
@@ -1270,5 +1280,5 @@ def is_always_hash_context(text: str, word: str) -> bool:
 def find_secret_markers(words: str, text: str) -> Iterator[str]:
     """Yield the ``MARKERS`` in the words ``words`` whose companion texts occur in ``text``."""
     for marker in MARKERS:
-        if marker in words and any(other in text for other in _COMPANIONS.get(marker, ("",))):
+        if marker in words and any(other in text for other in COMPANIONS.get(marker, ("",))):
             yield marker

@@ -116,8 +116,8 @@ def _to_cite_file(name: str, audit: Audit, record_findings: RecordFindings) -> C
         records=CiteRecords(
             sessions=list(record_findings.sessions),
             lines=record_findings.lines,
-            looked=[code.value for code in record_findings.looked],
-            not_looked=[SkippedCode(code.value, why) for code, why in record_findings.not_looked.items()],
+            looked=[code.value for code in record_findings.checked],
+            not_looked=[SkippedCode(code.value, why) for code, why in record_findings.skipped.items()],
         ),
     )
 

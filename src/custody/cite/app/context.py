@@ -6,7 +6,8 @@ always gives the same context.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from custody.cite.app.registry_stores import RecordRegistryStore, source_registry_name
 from custody.cite.app.report_file import load_citation_rules, read_cited_report

@@ -1,8 +1,9 @@
 """Check whether the URLs of sources work, or report what would be checked."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from custody.cite.addresses import PUBLIC_ONLY, RequestTarget, UnfitUrl, parse_link_target
 from custody.cite.app.registry_stores import source_registry_name
@@ -42,8 +43,7 @@ Web = Callable[[Sequence[str], CiteRules, Callable[[], int], Callable[[LinkOutco
 """Checks URLs and reports each result as soon as it is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkSelection:
+class LinkSelection(Struct, frozen=True, kw_only=True):
     """The URLs to check: of these sources, of all, or of a report's list; with ``stale`` only outdated ones."""
 
     sources: tuple[SourceID, ...] = ()
@@ -82,8 +82,7 @@ class _LinkJudgement(NamedTuple):
     why: str
 
 
-@dataclass(slots=True, kw_only=True)
-class _LinkRun:
+class _LinkRun(Struct, kw_only=True):
     """The state of one run."""
 
     rules: CiteRules

@@ -4,12 +4,12 @@ Nothing is reported without records. Every skipped check is listed with the reas
 """
 
 import os
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property
+
+from msgspec import Struct
 
 from custody.attribution import Grade
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -32,10 +32,10 @@ from custody.cite.missing_names import (
 from custody.cite.opened_check import CHECKS, PageReading, Readings, WritingTimes
 from custody.cite.queries.registry import (
     RegistryTables,
+    find_newest_pull_requests,
     find_source_readings,
     find_source_url_readings,
     has_session_tool_calls,
-    newest_pull_requests,
 )
 from custody.cite.registry import collect_source_readings
 from custody.cite.rules import CiteRules
@@ -46,6 +46,7 @@ from custody.cite.works import parse_cited_work
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Reading, View
 from custody.git import Comparison, FileAt, Object, ObjectReader, Repository, WorkFile
 from custody.ledger.queries import list_prompts_of_sessions, list_session_source_locators
@@ -61,7 +62,7 @@ COMMITS_MAX = 20_000
 """Maximum commits searched for a path."""
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 MANIFESTS_MAX = 200
-_MANIFEST = re.compile(
+_MANIFEST = lazy_pattern(
     r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|[\w.-]*requirements[\w.-]*\.(?:txt|in|lock)|Pipfile(?:\.lock)?"
     r"|(?:poetry|uv|pdm|Cargo|composer|mix|pubspec|Gemfile|Podfile|flake)\.lock|environment\.ya?ml|package(?:-lock)?\.json"
     r"|yarn\.lock|pnpm-(?:lock|workspace)\.yaml|bun\.lockb?|deno\.jsonc?|Cargo\.toml|go\.(?:mod|sum)|Gemfile|[\w.-]+\.gemspec"
@@ -133,8 +134,8 @@ CREATED = "created"
 GONE = frozenset((404, 410))
 NO_AGENT_LINES = "no line is recorded as written by an agent"
 READINGS_NOT_RECORDED = "the session was recorded without the sources it read"
-_URL = re.compile(r"https?://[^\s<>\"'`)\]]+")
-_ISSUE = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9})\b")
+_URL = lazy_pattern(r"https?://[^\s<>\"'`)\]]+")
+_ISSUE = lazy_pattern(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9})\b")
 
 
 @contextmanager
@@ -147,8 +148,7 @@ def open_citation_evidence(workspace: Workspace, session: str | None = None) -> 
         evidence.save()
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
+class _Lines(Struct, frozen=True):
     """The lines to check with the time each was written; ``reading`` are those of sessions with recorded readings."""
 
     judged: Mapping[int, int | None]
@@ -207,11 +207,11 @@ class ReportEvidence:
     def _check_lines(
         self, path: RepoPath | None, lines: _Lines, subject: AuditSubject, rules: CiteRules
     ) -> RecordFindings:
-        not_looked: dict[CitationCode, str] = {}
-        findings = [*self._readings(subject, lines, rules, not_looked)]
-        findings += self._names(subject, lines, path, not_looked)
-        findings += self._issues(subject, lines, not_looked)
-        return RecordFindings(tuple(findings), tuple(sorted(lines.sessions)), len(lines.judged), not_looked)
+        skipped: dict[CitationCode, str] = {}
+        findings = [*self._readings(subject, lines, rules, skipped)]
+        findings += self._names(subject, lines, path, skipped)
+        findings += self._issues(subject, lines, skipped)
+        return RecordFindings(tuple(findings), tuple(sorted(lines.sessions)), len(lines.judged), skipped)
 
     def _lines(self, path: RepoPath | None, subject: AuditSubject) -> _Lines:
         written: dict[int, tuple[str, SessionId, int]] = {}
@@ -252,13 +252,13 @@ class ReportEvidence:
         return self._has_readings[key]
 
     def _readings(
-        self, subject: AuditSubject, lines: _Lines, rules: CiteRules, not_looked: dict[CitationCode, str]
+        self, subject: AuditSubject, lines: _Lines, rules: CiteRules, skipped: dict[CitationCode, str]
     ) -> Iterator[CheckFinding]:
         if not lines.reading:
-            not_looked.update(dict.fromkeys((*READING_CODES, CitationCode.SUPPORT), READINGS_NOT_RECORDED))
+            skipped.update(dict.fromkeys((*READING_CODES, CitationCode.SUPPORT), READINGS_NOT_RECORDED))
             return
         if all(at is None for at in lines.reading.values()):
-            not_looked[CitationCode.LATE] = "the time when its lines were written is unknown"
+            skipped[CitationCode.LATE] = "the time when its lines were written is unknown"
         openings = [
             *self._openings(lines.sessions),
             *self._prompt_pages(lines.sessions),
@@ -267,7 +267,7 @@ class ReportEvidence:
         written = WritingTimes(lines.reading, Readings(openings))
         for check in CHECKS.values():
             yield from check(subject, written)
-        yield from self._unsupported(subject, lines, openings, rules, not_looked)
+        yield from self._unsupported(subject, lines, openings, rules, skipped)
 
     def _unsupported(
         self,
@@ -275,7 +275,7 @@ class ReportEvidence:
         lines: _Lines,
         openings: Iterable[PageReading],
         rules: CiteRules,
-        not_looked: dict[CitationCode, str],
+        skipped: dict[CitationCode, str],
     ) -> Iterator[CheckFinding]:
         """Yield the statements that the stored text of the cited page does not support."""
         texts: dict[str, list[str]] = {}
@@ -284,7 +284,7 @@ class ReportEvidence:
                 texts.setdefault(key, []).append(opening.text)
         keys = {id(entry): entry.url and compute_source_url_key(entry.url) for entry in subject.listing.entries}
         if not any(key in texts for key in keys.values()):
-            not_looked[CitationCode.SUPPORT] = "no text of a listed page is stored"
+            skipped[CitationCode.SUPPORT] = "no text of a listed page is stored"
             return
 
         def text_of(entry: ListEntry) -> str | None:
@@ -339,10 +339,10 @@ class ReportEvidence:
         return self._store.tables.list_owned_chains()
 
     def _names(
-        self, subject: AuditSubject, lines: _Lines, path: RepoPath | None, not_looked: dict[CitationCode, str]
+        self, subject: AuditSubject, lines: _Lines, path: RepoPath | None, skipped: dict[CitationCode, str]
     ) -> Iterator[CheckFinding]:
         if self._content is None:
-            not_looked.update(
+            skipped.update(
                 dict.fromkeys(
                     (CitationCode.NOFILE, CitationCode.NOSYMBOL, CitationCode.NOPACKAGE),
                     "the repository has no commits",
@@ -351,28 +351,26 @@ class ReportEvidence:
             return
         report = "" if path is None else str(path)
         if is_plan_or_history_report(report):
-            not_looked.update(
+            skipped.update(
                 dict.fromkeys(
                     (CitationCode.NOFILE, CitationCode.NOSYMBOL), "a plan or changelog describes other versions"
                 )
             )
         files = find_missing_files(subject, lines.judged, self._content, report)
         if files.elsewhere:
-            not_looked[CitationCode.NOFILE] = (
+            skipped[CitationCode.NOFILE] = (
                 "most of the files that it names are missing, so it describes another repository"
             )
         if not self._content.manifests:
-            not_looked[CitationCode.NOPACKAGE] = "the repository has no manifest"
+            skipped[CitationCode.NOPACKAGE] = "the repository has no manifest"
         yield from files.found
         yield from find_missing_symbols(subject, lines.judged, self._content, report)
         yield from find_missing_packages(subject, lines.judged, self._content)
 
-    def _issues(
-        self, subject: AuditSubject, lines: _Lines, not_looked: dict[CitationCode, str]
-    ) -> Iterator[CheckFinding]:
+    def _issues(self, subject: AuditSubject, lines: _Lines, skipped: dict[CitationCode, str]) -> Iterator[CheckFinding]:
         tracker = self._tracker(lines.sessions)
         if isinstance(tracker, str):
-            not_looked[CitationCode.NOISSUE] = tracker
+            skipped[CitationCode.NOISSUE] = tracker
             return
         yield from find_missing_issues(subject, lines.judged, tracker)
 
@@ -387,7 +385,7 @@ class ReportEvidence:
 
     def _tracker(self, sessions: frozenset[SessionId]) -> Tracker | str:
         """Return what records show about the issue tracker, or why they show nothing."""
-        observed = newest_pull_requests(self._store, FACTS_MAX)
+        observed = find_newest_pull_requests(self._store, FACTS_MAX)
         facts = [pull.view for pull in observed if pull.view.repository is not None]
         names = {fact.repository for fact in facts}
         if not facts:

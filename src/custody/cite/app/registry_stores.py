@@ -10,10 +10,12 @@ import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.cite.catalog import Catalog, MemoryCatalog, RegistryChange, StagedCatalog, Stamp
 from custody.cite.event_fold import apply_source_event
@@ -170,8 +172,7 @@ SKIPPED_MAX = 1000
 """After this many records without a source, the position is stored, so that they are not read again."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSource:
+class RecordedSource(Struct, frozen=True):
     """A source without its secrets, and the reading that reported it, if any."""
 
     stamp: Stamp
@@ -181,8 +182,7 @@ class RecordedSource:
     passage: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePage:
+class SourcePage(Struct, frozen=True):
     """The sources and readings in a part of a chain, in order; ``until`` is the last position of that part."""
 
     store: StoreId

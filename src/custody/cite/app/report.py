@@ -1,6 +1,5 @@
 """Saved reports, the citation contract, conversion and export."""
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -38,6 +37,7 @@ from custody.cite.wire import (
 from custody.cite.works import parse_cited_work
 from custody.core.errors import InputError
 from custody.core.ids import digest_from_bytes
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import format_digest
 from custody.workspace.workspace import Workspace
 
@@ -122,7 +122,7 @@ def _decode_cited_report(data: bytes) -> str:
 
 
 STDOUT = "-"
-_YEAR = re.compile(r"[(（]\s*(?P<year>1[5-9][0-9]{2}|20[0-9]{2})[^)）]{0,20}[)）]")
+_YEAR = lazy_pattern(r"[(（]\s*(?P<year>1[5-9][0-9]{2}|20[0-9]{2})[^)）]{0,20}[)）]")
 
 
 def cite_convert(

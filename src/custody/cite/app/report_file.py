@@ -2,8 +2,10 @@
 
 import os
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.cite.drafts import CitedReport
 from custody.cite.markdown import replace_citation_surrogates
@@ -77,8 +79,7 @@ SUFFIX = ".citations.json"
 """Suffix of the metrics file, appended to the name of the report."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedReport:
+class SavedReport(Struct, frozen=True):
     """The files of a saved report: its text, and its metrics in ``beside``."""
 
     path: Path

@@ -1,7 +1,8 @@
 """The registry of sources, over any store."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.cite.app.registry_stores import RecordRegistryStore, RegistryStore
 from custody.cite.catalog import Catalog, RegistryChange, Stamp
@@ -41,8 +42,7 @@ from custody.workspace.machine import machine_now_ns, machine_user_name, make_ma
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class SourceRegistry:
+class SourceRegistry(Struct, frozen=True):
     """Sources with permanent ids; every call is atomic and durable."""
 
     store: RegistryStore

@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from custody.cite.hits import SalvagedSource, salvage_source
 from custody.cite.links import CircuitBreaker, LinkAnswer, LinkOutcome, SkippedLink

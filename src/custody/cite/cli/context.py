@@ -1,18 +1,16 @@
 """``custody cite context``, ``near``, ``search`` and ``check-links``: questions about many sources."""
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from custody.cite.app.context import cite_context, cite_near, cite_search, cite_text
-from custody.cite.app.links import LinkSelection, cite_check_links
-from custody.cite.wire import CiteLink, CiteLinksReport, CiteNearReport, CiteSearchReport
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.core.wire.report import Report
 from custody.terminal.frame import (
     escape_terminal_text,
     json_option,
@@ -20,6 +18,11 @@ from custody.terminal.frame import (
     print_command_report,
     print_terminal_notice,
 )
+
+if TYPE_CHECKING:
+    from custody.cite.wire import CiteLink, CiteLinksReport, CiteNearReport, CiteSearchReport
+    from custody.core.wire.report import Report
+
 
 STDIN = "-"
 HITS = 5
@@ -37,7 +40,7 @@ SHOWN_MAX = 20
 @click.option("--restore", metavar="ID", help="Print the whole stored text of one source instead.")
 @json_option
 @click.pass_context
-def context(
+def build_context_command(
     ctx: click.Context, *, budget: int | None, objectives: tuple[str, ...], restore: str | None, as_json: bool
 ) -> int:
     """Print the sources for an agent's prompt, within a token budget.
@@ -50,10 +53,12 @@ def context(
 
     \b
     Examples:
-      custody cite context --budget 8000 --objective "how shared caches revalidate" > prompt.txt
+      custody cite context --budget 8000 --objective "how caches revalidate"
       custody cite context --json | jq '.sources[] | select(.level == 0) | .id'
       custody cite context --restore S3
     """
+    from custody.cite.app.context import cite_context, cite_text
+
     workspace = open_command_workspace(ctx)
     if restore is not None:
         if budget is not None or objectives:
@@ -86,7 +91,7 @@ def context(
 )
 @json_option
 @click.pass_context
-def find_near_copies(
+def find_near_copies_command(
     ctx: click.Context,
     source_id: str | None,
     *,
@@ -106,6 +111,8 @@ def find_near_copies(
       custody cite near S3 --least 0.5
       custody cite near --file report.md --json
     """
+    from custody.cite.app.context import cite_near
+
     if source_id is not None and file is not None:
         raise InputError("an id and --file are mutually exclusive", hint="pass one of them")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
@@ -118,7 +125,7 @@ def find_near_copies(
 @click.option("--most", type=click.IntRange(min=1), default=HITS, help=f"Maximum number of results; default {HITS}.")
 @json_option
 @click.pass_context
-def search(ctx: click.Context, words: tuple[str, ...], *, most: int, as_json: bool) -> int:
+def search_sources_command(ctx: click.Context, words: tuple[str, ...], *, most: int, as_json: bool) -> int:
     """Search sources by topic.
 
     The words are compared with the title and stored text of every source. Other forms of a word match, synonyms do not.
@@ -128,6 +135,8 @@ def search(ctx: click.Context, words: tuple[str, ...], *, most: int, as_json: bo
       custody cite search revalidation of shared caches
       custody cite search "price of mackerel" --most 1 --json
     """
+    from custody.cite.app.context import cite_search
+
     report = cite_search(open_command_workspace(ctx), " ".join(words), most=most)
     return print_command_report(report, "\n".join(_render_search(report)), as_json=as_json)
 
@@ -176,7 +185,7 @@ VERDICT_WIDTH = 11
 @click.option("--network", is_flag=True, help="Send requests. Without it, only list what would be checked.")
 @json_option
 @click.pass_context
-def check_links(  # noqa: PLR0913 - one argument for each option
+def check_links_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     sources: tuple[str, ...],
     *,
@@ -200,6 +209,8 @@ def check_links(  # noqa: PLR0913 - one argument for each option
       custody cite check-links S3 S7 --network --json
       custody cite check-links --file report.md --network
     """
+    from custody.cite.app.links import LinkSelection, cite_check_links
+
     selection = LinkSelection(sources=sources, all=every, stale=stale, file=file)
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
     report = cite_check_links(open_command_workspace(ctx), selection, stdin, network=network)

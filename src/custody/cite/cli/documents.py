@@ -1,5 +1,7 @@
 """``custody cite audit``, ``convert``, ``export``, ``report`` and ``contract``: commands for one or more reports."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from io import StringIO
@@ -8,9 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from custody import __version__
-from custody.cite.app.audit import REMEDIES, cite_audit, encode_citation_sarif
-from custody.cite.app.report import cite_contract, cite_convert, cite_export, cite_report
-from custody.cite.wire import CiteAuditReport, CiteConvertReport, CiteFile, CiteReportReport, ReportSource, TargetName
 from custody.core.errors import EXIT, InputError, Outcome
 from custody.core.plural import count_noun, noun_for_count
 from custody.terminal.frame import (
@@ -23,6 +22,15 @@ from custody.terminal.frame import (
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+    from custody.cite.wire import (
+        CiteAuditReport,
+        CiteConvertReport,
+        CiteFile,
+        CiteReportReport,
+        ReportSource,
+        TargetName,
+    )
 
 
 STDIN = "-"
@@ -43,7 +51,7 @@ STDIN = "-"
 @click.option("--sarif", is_flag=True, help="Print the findings as SARIF 2.1.0, for code hosts and editors.")
 @json_option
 @click.pass_context
-def audit(
+def audit_documents_command(
     ctx: click.Context,
     files: tuple[str, ...],
     *,
@@ -71,6 +79,8 @@ def audit(
       custody cite audit report.md --session 5d2f0c3e
       custody cite audit report.md --sarif > citations.sarif
     """
+    from custody.cite.app.audit import cite_audit, encode_citation_sarif
+
     if sarif and as_json:
         raise InputError("--sarif and --json are mutually exclusive", hint="pass one of them")
     stdin = sys.stdin.buffer.read() if STDIN in files else b""
@@ -82,6 +92,8 @@ def audit(
 
 
 def _render_audit(report: CiteAuditReport) -> Iterator[str]:
+    from custody.cite.app.audit import REMEDIES
+
     for finding in report.findings:
         yield f"{finding.file}:{finding.line}:{finding.column}: {finding.code} {finding.message}"
     for code in dict.fromkeys(finding.code for finding in report.findings):
@@ -121,7 +133,9 @@ SHOWN_MAX = 10
 @click.option("-i", "--in-place", is_flag=True, help="Overwrite the file.")
 @json_option
 @click.pass_context
-def convert(ctx: click.Context, file: str, *, to: TargetName, output: str | None, in_place: bool, as_json: bool) -> int:
+def convert_citations_command(
+    ctx: click.Context, file: str, *, to: TargetName, output: str | None, in_place: bool, as_json: bool
+) -> int:
     """Convert the markers and the source list of a report.
 
     Understands every common form of marker. Sources are numbered by first use; if no marker is used, the heading of the
@@ -135,6 +149,8 @@ def convert(ctx: click.Context, file: str, *, to: TargetName, output: str | None
       custody cite convert report.md --to sources --in-place
       custody cite convert - --to markers < report.md
     """
+    from custody.cite.app.report import cite_convert
+
     if as_json and output is None and not in_place:
         raise InputError("--json needs a file for the converted text", hint="add --output FILE or --in-place")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
@@ -153,7 +169,7 @@ def convert(ctx: click.Context, file: str, *, to: TargetName, output: str | None
 @click.option("--csl", is_flag=True, required=True, help="Write CSL-JSON, the format of reference managers.")
 @click.option("-o", "--output", metavar="OUTPUT", help="Write to OUTPUT instead of stdout, atomically.")
 @click.pass_context
-def export(ctx: click.Context, file: str, *, csl: bool, output: str | None) -> int:
+def export_sources_command(ctx: click.Context, file: str, *, csl: bool, output: str | None) -> int:
     """Export the sources of a report for other programs.
 
     \b
@@ -161,6 +177,8 @@ def export(ctx: click.Context, file: str, *, csl: bool, output: str | None) -> i
       custody cite export report.md --csl
       custody cite export report.md --csl -o sources.json
     """
+    from custody.cite.app.report import cite_export
+
     if not csl:
         raise InputError("missing export format", hint="add --csl")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
@@ -195,7 +213,7 @@ TITLE_CHARACTERS_MAX = 80
 @click.argument("file")
 @json_option
 @click.pass_context
-def report(ctx: click.Context, file: str, *, as_json: bool) -> int:
+def render_cited_report_command(ctx: click.Context, file: str, *, as_json: bool) -> int:
     """Show a report and a table of its sources.
 
     The text is rendered for the terminal; control sequences in it are escaped. The table has the marker, the id, the
@@ -207,6 +225,8 @@ def report(ctx: click.Context, file: str, *, as_json: bool) -> int:
       custody cite report saved.md
       custody cite report saved.md --json | jq .quality_metrics
     """
+    from custody.cite.app.report import cite_report
+
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
     cited, body = cite_report(open_command_workspace(ctx), file, stdin)
     if cited.beside == "of another text":
@@ -226,7 +246,7 @@ def report(ctx: click.Context, file: str, *, as_json: bool) -> int:
 @click.option("--context", is_flag=True, help="Print the instructions for agents that gather findings instead.")
 @json_option
 @click.pass_context
-def contract(ctx: click.Context, ids: tuple[str, ...], *, context: bool, as_json: bool) -> int:
+def render_citation_contract_command(ctx: click.Context, ids: tuple[str, ...], *, context: bool, as_json: bool) -> int:
     """Print the citation contract for an agent's instructions.
 
     It has a row for every source of this store's registry (or for each ID), the citation rules and a checklist. The
@@ -237,6 +257,8 @@ def contract(ctx: click.Context, ids: tuple[str, ...], *, context: bool, as_json
       custody cite contract S1 S4 > contract.txt
       custody cite contract --context
     """
+    from custody.cite.app.report import cite_contract
+
     answer = cite_contract(open_command_workspace(ctx), ids, context=context)
     return print_command_report(answer, answer.text.rstrip("\n"), as_json=as_json)
 
@@ -257,7 +279,7 @@ def _render_cited_report(body: str, cited: CiteReportReport) -> str:
     return out.getvalue() if terminal else "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _render_source_table(sources: list[ReportSource]) -> "RenderableType":
+def _render_source_table(sources: list[ReportSource]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
@@ -287,10 +309,10 @@ def _render_citation_metrics(cited: CiteReportReport) -> Iterator[str]:
 class _EscapedText:
     """A renderable with its control characters shown as escapes."""
 
-    def __init__(self, inner: "RenderableType") -> None:
+    def __init__(self, inner: RenderableType) -> None:
         self._inner = inner
 
-    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.segment import Segment
 
         for segment in console.render(self._inner, options):

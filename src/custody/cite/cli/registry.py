@@ -1,23 +1,28 @@
 """``custody cite add``, ``list``, ``show``, ``merge`` and ``unmerge``: the registry of sources."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from custody.cite.app.registry import cite_add, cite_list, cite_merge, cite_show, cite_unmerge
-from custody.cite.wire import (
-    CiteAddReport,
-    CiteListReport,
-    CiteMerge,
-    CiteMergeReport,
-    CiteShowReport,
-    CiteSource,
-    CiteSuggestion,
-    ReadingReport,
-)
 from custody.core.errors import InputError
 from custody.core.plural import count_noun, noun_for_count
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
+
+if TYPE_CHECKING:
+    from custody.cite.wire import (
+        CiteAddReport,
+        CiteListReport,
+        CiteMerge,
+        CiteMergeReport,
+        CiteShowReport,
+        CiteSource,
+        CiteSuggestion,
+        ReadingReport,
+    )
+
 
 TITLE_CHARACTERS_MAX = 60
 EXCERPT_CHARACTERS_MAX = 100
@@ -38,7 +43,7 @@ YEAR_MAX = 9999
 @click.option("--isbn", help="Its ISBN; sources with the same ISBN are the same work.")
 @json_option
 @click.pass_context
-def add(  # noqa: PLR0913 - one argument for each option
+def add_source_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     url: str | None,
     *,
@@ -60,9 +65,11 @@ def add(  # noqa: PLR0913 - one argument for each option
 
     \b
     Examples:
-      custody cite add https://www.rfc-editor.org/rfc/rfc9110 --title "HTTP Semantics" --year 2022
-      custody cite add --title "Interview with the maintainers" --author ana --json
+      custody cite add https://www.rfc-editor.org/rfc/rfc9110 --year 2022
+      custody cite add --title "Interview with the team" --author ana --json
     """
+    from custody.cite.app.registry import cite_add
+
     fields = {
         "url": url,
         "title": title,
@@ -82,7 +89,7 @@ def add(  # noqa: PLR0913 - one argument for each option
 @click.command("list")
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, *, as_json: bool) -> int:
+def list_sources_command(ctx: click.Context, *, as_json: bool) -> int:
     """List every source with its id.
 
     \b
@@ -90,6 +97,8 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
       custody cite list
       custody cite list --json | jq -r '.sources[] | [.id, .url] | @tsv'
     """
+    from custody.cite.app.registry import cite_list
+
     report = cite_list(open_command_workspace(ctx))
     return print_command_report(report, "\n".join(_render_list(report)), as_json=as_json)
 
@@ -98,7 +107,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
 @click.argument("source_id", metavar="ID")
 @json_option
 @click.pass_context
-def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
+def show_source_command(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
     """Show everything about one source.
 
     Accepts any of its ids. Shows its fields, its URLs, its merges, who read it and what cites it.
@@ -108,6 +117,8 @@ def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
       custody cite show S3
       custody cite show S3 --json | jq .merges
     """
+    from custody.cite.app.registry import cite_show
+
     report = cite_show(open_command_workspace(ctx), source_id)
     return print_command_report(report, "\n".join(_render_source(report)), as_json=as_json)
 
@@ -118,7 +129,7 @@ def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
 @click.option("--reason", help="Why both are the same source.")
 @json_option
 @click.pass_context
-def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, as_json: bool) -> int:
+def merge_sources_command(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, as_json: bool) -> int:
     """Merge two ids into one source.
 
     The source is shown as ID, and OTHER remains its alias. Nothing is lost: 'custody cite unmerge OTHER' restores both.
@@ -127,6 +138,8 @@ def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, a
     Examples:
       custody cite merge S3 S7 --reason "the preprint of the same paper"
     """
+    from custody.cite.app.registry import cite_merge
+
     report = cite_merge(open_command_workspace(ctx), kept, absorbed, reason=reason)
     return print_command_report(report, "\n".join(_render_merge(report)), as_json=as_json)
 
@@ -137,7 +150,9 @@ def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, a
 @click.option("--reason", help="Why they are different sources.")
 @json_option
 @click.pass_context
-def unmerge(ctx: click.Context, source_id: str, *, url: str | None, reason: str | None, as_json: bool) -> int:
+def unmerge_sources_command(
+    ctx: click.Context, source_id: str, *, url: str | None, reason: str | None, as_json: bool
+) -> int:
     """Undo a merge.
 
     ID is the absorbed id. It becomes a source of its own again, and the two are not merged automatically a second time.
@@ -148,6 +163,8 @@ def unmerge(ctx: click.Context, source_id: str, *, url: str | None, reason: str 
       custody cite unmerge S7 --reason "another edition"
       custody cite unmerge S3 --url "https://example.org/app#one"
     """
+    from custody.cite.app.registry import cite_unmerge
+
     if reason is not None and not reason.strip():
         raise InputError("the reason is empty", hint="omit --reason, or state why they are different sources")
     report = cite_unmerge(open_command_workspace(ctx), source_id, url=url, reason=reason or "")

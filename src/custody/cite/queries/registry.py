@@ -3,7 +3,10 @@
 A store that continues the chain of another store has its sources under the same numbers.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,14 +20,12 @@ from custody.store import DerivedTables, Store
 from custody.store.tables import PAGE, bytes_from_sql, digest_table_key, integer_from_sql, split_row_batches
 
 if TYPE_CHECKING:
-    from custody.cite.catalog import SourceLost
+    from custody.cite.catalog import CatalogEntry, ExcerptEvent, RegistryChange, SourceLost, SourceReading
+    from custody.cite.links import LinkMemory
+    from custody.cite.model import ArtifactType
 from collections.abc import Collection
 from typing import Any, Final, TypeVar, get_args
 
-from custody.cite.catalog import HINTED_MAX, CatalogEntry, ExcerptEvent, RegistryChange, SourceReading
-from custody.cite.links import LinkMemory
-from custody.cite.model import ArtifactType
-from custody.cite.queries.registry_codec import decode_source_event
 from custody.core.ids import SessionId
 from custody.core.views import PullRequestFact, Source, SourceAccess, ToolCall
 from custody.store import ObservedView, make_sql_placeholders
@@ -55,7 +56,7 @@ class RegistryTables(DerivedTables):
         self._tables = store.tables
         self._db = store.db
 
-    def catalog(self, registry: StoreId | None) -> "TableCatalog":
+    def catalog(self, registry: StoreId | None) -> TableCatalog:
         """Return the sources of a chain; an empty catalog before the first record."""
         return TableCatalog(self._tables, registry or StoreId(""))
 
@@ -68,7 +69,7 @@ class RegistryTables(DerivedTables):
         while rows:
             number = integer_from_sql(rows[0][0])
             states = self._db.rows("SELECT state FROM registry_source WHERE registry = ? AND n = ?", (registry, number))
-            into = _INTO.decode(bytes_from_sql(states[0][0])).into if states else None
+            into = msgspec.json.decode(bytes_from_sql(states[0][0]), type=_MergeTarget).into if states else None
             rows = [] if into is None else [(into,)]
         return number
 
@@ -180,10 +181,7 @@ class _MergeTarget(msgspec.Struct):
     into: int | None = None
 
 
-_INTO = msgspec.json.Decoder(_MergeTarget)
-
-
-def _apply_source_record(catalog: "TableCatalog", record: Record, payload: Json) -> None:
+def _apply_source_record(catalog: TableCatalog, record: Record, payload: Json) -> None:
     """Apply a record to a catalog; an erased record still uses its number."""
     from custody.cite.event_fold import apply_source_event
     from custody.cite.queries.registry_codec import decode_source_event
@@ -199,7 +197,7 @@ def _apply_source_record(catalog: "TableCatalog", record: Record, payload: Json)
         apply_source_event(catalog, event)
 
 
-def _lost_source_from_record(record: Record) -> "SourceLost | None":
+def _lost_source_from_record(record: Record) -> SourceLost | None:
     from custody.cite.catalog import SourceLost, Stamp
 
     family, number, op, *_ = (*record.entry.key.split(":"), "", "", "")
@@ -213,10 +211,20 @@ def _lost_source_from_record(record: Record) -> "SourceLost | None":
 
 T = TypeVar("T")
 NO_SPAN = -1
-_KINDS: tuple[str, ...] = get_args(ArtifactType)
-_ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(CatalogEntry)
-_CHECKS = msgspec.json.Decoder(LinkMemory)
+
+
+@cache
+def _catalog_decoder() -> msgspec.json.Decoder[CatalogEntry]:
+    from custody.cite.catalog import CatalogEntry
+
+    return msgspec.json.Decoder(CatalogEntry)
+
+
+@cache
+def _memory_decoder() -> msgspec.json.Decoder[LinkMemory]:
+    from custody.cite.links import LinkMemory
+
+    return msgspec.json.Decoder(LinkMemory)
 
 
 class TableCatalog:
@@ -246,7 +254,7 @@ class TableCatalog:
         self._db.run(
             "INSERT INTO registry_source (registry, n, state) VALUES (?, ?, ?)"
             " ON CONFLICT (registry, n) DO UPDATE SET state = excluded.state",
-            (self.registry, entry.number, _ENCODER.encode(entry)),
+            (self.registry, entry.number, msgspec.json.encode(entry)),
         )
 
     def number_at(self, key: str) -> int | None:
@@ -273,6 +281,8 @@ class TableCatalog:
 
     def list_hinted_numbers(self, hint: str) -> list[int]:
         """Return the numbers with this hint."""
+        from custody.cite.catalog import HINTED_MAX
+
         rows = self._db.rows(
             "SELECT n FROM registry_hint WHERE registry = ? AND hint = ? ORDER BY n LIMIT ?",
             (self.registry, digest_table_key(hint), HINTED_MAX),
@@ -288,6 +298,8 @@ class TableCatalog:
 
     def excerpts(self, number: int) -> list[ExcerptEvent]:
         """Return the passages of a number, from their records."""
+        from custody.cite.catalog import ExcerptEvent
+
         return [event for event in self._list_events("registry_excerpt", number) if isinstance(event, ExcerptEvent)]
 
     def add_reading(self, event: SourceReading) -> None:
@@ -296,6 +308,8 @@ class TableCatalog:
 
     def readings(self, number: int) -> list[SourceReading]:
         """Return the readings of a number, from their records."""
+        from custody.cite.catalog import SourceReading
+
         return [event for event in self._list_events("registry_reading", number) if isinstance(event, SourceReading)]
 
     def add_use(self, number: int, kind: ArtifactType, artifact: str) -> None:
@@ -318,13 +332,13 @@ class TableCatalog:
         self._db.run(
             "INSERT INTO registry_check (registry, n, state) VALUES (?, ?, ?)"
             " ON CONFLICT (registry, n) DO UPDATE SET state = excluded.state",
-            (self.registry, number, _ENCODER.encode(memory)),
+            (self.registry, number, msgspec.json.encode(memory)),
         )
 
     def check(self, number: int) -> LinkMemory | None:
         """Return the link checks of the source with this number; None if it was never checked."""
         rows = self._db.rows("SELECT state FROM registry_check WHERE registry = ? AND n = ?", (self.registry, number))
-        return _decode_source_row(_CHECKS, rows[0]) if rows else None
+        return _decode_source_row(_memory_decoder(), rows[0]) if rows else None
 
     def entries(self) -> Iterator[CatalogEntry]:
         """Yield all entries in the order of their numbers."""
@@ -348,6 +362,8 @@ class TableCatalog:
         )
 
     def _list_events(self, table: str, number: int) -> Iterator[RegistryChange]:
+        from custody.cite.queries.registry_codec import decode_source_event
+
         rows = self._db.rows(
             f"SELECT store_id, seq FROM {table} WHERE registry = ? AND n = ? ORDER BY store_id, seq",
             (self.registry, number),
@@ -362,16 +378,18 @@ class TableCatalog:
 
 
 def _check_source_use_kind(value: SqlValue) -> Any:
-    if value not in _KINDS:
+    from custody.cite.model import ArtifactType
+
+    if value not in get_args(ArtifactType):
         raise DamagedStoreError(f"unknown kind of use {value!r}", hint="run 'custody doctor --rebuild'")
     return value
 
 
 def _source_entry_from_row(row: Row) -> CatalogEntry:
-    return _decode_source_row(_DECODER, row)
+    return _decode_source_row(_catalog_decoder(), row)
 
 
-def _decode_source_row(decoder: "msgspec.json.Decoder[T]", row: Row) -> T:
+def _decode_source_row(decoder: msgspec.json.Decoder[T], row: Row) -> T:
     try:
         return decoder.decode(bytes_from_sql(row[0]))
     except (msgspec.DecodeError, InputError) as error:
@@ -415,6 +433,6 @@ def has_session_tool_calls(store: Store, session: SessionId) -> bool:
     return bool(store.views.distinct(ToolCall, "session", "session = ?", (session,)))
 
 
-def newest_pull_requests(store: Store, limit: int) -> list[ObservedView[PullRequestFact]]:
+def find_newest_pull_requests(store: Store, limit: int) -> list[ObservedView[PullRequestFact]]:
     """Return the pull requests that sessions reported, those with the highest numbers."""
     return store.views.look_up(PullRequestFact, f"number > ? ORDER BY number DESC LIMIT {int(limit)}", (0,))

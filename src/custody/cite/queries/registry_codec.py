@@ -27,7 +27,14 @@ from custody.core.errors import InputError
 from custody.core.views import Reading, View
 from custody.core.wire.arrival import REGISTRY
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import RegistrationKeys, RegistryEvent, SourceDescription, WorkIdentifier, event_from_json
+from custody.core.wire.event import (
+    AnyEvent,
+    RegistrationKeys,
+    RegistryEvent,
+    SourceDescription,
+    WorkIdentifier,
+    event_from_json,
+)
 from custody.core.wire.time import format_timestamp, parse_timestamp
 
 
@@ -50,7 +57,7 @@ def encode_source_event(event: RegistryChange) -> dict[str, Json]:
     return {name: value for name, value in message.items() if value is not None}
 
 
-def decode_source_event(payload: Json) -> RegistryChange:
+def decode_source_event(payload: Json | AnyEvent) -> RegistryChange:
     """Return the event of a payload, or raise ``InputError`` for what is missing."""
     message = event_from_json(payload)
     if not isinstance(message, RegistryEvent):
@@ -61,7 +68,7 @@ def decode_source_event(payload: Json) -> RegistryChange:
         raise InputError(f"invalid event: '{message.op}' without '{missing}'") from missing
 
 
-def source_registry_views(payload: Json) -> tuple[View, ...]:
+def source_registry_views(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Check that a message is a registry event, or raise ``InputError``; it has no view of its own."""
     decode_source_event(payload)
     return ()

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import httpx2
+from msgspec import Struct, field
 
 from custody.cite.addresses import (
     PUBLIC_ONLY,
@@ -63,8 +63,7 @@ class _RedirectEnd(Exception):
         self.why = why
 
 
-@dataclass(slots=True, kw_only=True)
-class LinkChecker:
+class LinkChecker(Struct, kw_only=True):
     """Checks URLs through a client; ``check`` never raises because of a URL or a server."""
 
     client: httpx2.AsyncClient
@@ -74,10 +73,10 @@ class LinkChecker:
     policy: AddressPolicy = PUBLIC_ONLY
     breaker_of: BreakerOf | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _hosts: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
-    _held: dict[str, float] = field(default_factory=dict, init=False)
-    _slots: asyncio.Semaphore = field(init=False)
-    _breaker_of: BreakerOf = field(init=False)
+    _hosts: dict[str, asyncio.Lock] = field(default_factory=dict)
+    _held: dict[str, float] = field(default_factory=dict)
+    _slots: asyncio.Semaphore = field(default_factory=asyncio.Semaphore)
+    _breaker_of: BreakerOf = field(default_factory=make_link_breakers)
 
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.rules.link_parallel_max)

@@ -3,16 +3,32 @@
 Only this file defines the natural key of an event.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, NaturalKey, digest_from_bytes
 from custody.core.record import ChainTip, RecordDraft
-from custody.core.wire.body import format_digest, split_payload_texts, trim_event_output
-from custody.core.wire.canonical import Json, dump_readable_json, parse_json_bytes
+from custody.core.wire.body import (
+    TEXT_BYTES_MAX,
+    format_digest,
+    may_have_payload_mark,
+    split_payload_texts,
+    trim_event_output,
+)
+from custody.core.wire.canonical import (
+    Json,
+    PlainJson,
+    check_readable_json,
+    dump_plain_json,
+    dump_readable_json,
+    parse_json_bytes,
+)
 from custody.core.wire.event import (
     AnyEvent,
     DecisionEvent,
@@ -37,13 +53,14 @@ SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 _EVENT_FAMILIES = frozenset(("event", "hook"))
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """An entry with its bytes: the payload and the texts split off from it."""
 
     entry: RecordDraft
     payload: bytes
     texts: Mapping[Digest, bytes]
+    event: AnyEvent | None = None
+    """The event as it would be read from these bytes, if that is known without reading them."""
 
 
 def arrival_from_bytes(event_id: EventId, data: bytes) -> Arrival:
@@ -76,10 +93,34 @@ def _has_host_witness(value: Json) -> bool:
 def arrival_from_json(event_id: EventId, value: Json) -> Arrival:
     """Prepare a parsed event for a chain, as ``arrival_from_bytes`` does."""
     value = trim_event_output(value) if isinstance(value, dict) else value
-    event = event_from_json(value)
-    return _make_record_arrival(
-        event_id, event.__struct_config__.tag, _natural_key_from_event(event), parse_timestamp(event.at), value
-    )
+    plain = dump_plain_json(value) if isinstance(value, dict) else None
+    event = event_from_json(value) if plain is None else _decode_plain_event(value, plain.value)
+    key, at_ns = _natural_key_from_event(event), parse_timestamp(event.at)
+    kind = event.__struct_config__.tag
+    if plain is None:
+        return _make_record_arrival(event_id, kind, key, at_ns, value)
+    payload, texts = _split_plain_payload(plain)
+    draft = RecordDraft(event_id, str(kind), key, at_ns, digest_from_bytes(payload))
+    return Arrival(draft, payload, texts, event)
+
+
+def _decode_plain_event(value: Json, same: Json) -> AnyEvent:
+    """Return the event in ``same``, which has the members of ``value`` in the order in which they are stored."""
+    try:
+        return event_from_json(same)
+    except InputError:
+        event_from_json(value)  # of several errors, report the first in the sender's order
+        raise
+
+
+def _split_plain_payload(plain: PlainJson) -> tuple[bytes, Mapping[Digest, bytes]]:
+    """Return the canonical bytes of an event without its long texts, and those texts."""
+    if len(plain.data) <= TEXT_BYTES_MAX and not may_have_payload_mark(plain.data):
+        check_readable_json(plain.data, plain.value)
+        return plain.data, {}
+    split = split_payload_texts(plain.value)
+    payload = dump_readable_json(split.payload)
+    return payload, split.texts
 
 
 def make_continuation_arrival(event_id: EventId, old: ChainTip, at_ns: int) -> Arrival:
@@ -127,7 +168,7 @@ def _make_record_arrival(event_id: EventId, kind: object, key: NaturalKey, at_ns
 
 def transcript_natural_key(agent: str, line: str) -> NaturalKey:
     """Return the key of a transcript's line: its own id, since resumed sessions repeat lines of other sessions."""
-    return NaturalKey(f"transcript:{quote(agent, safe='')}:{quote(line, safe='')}")
+    return NaturalKey(f"transcript:{_quote_key_part(agent)}:{_quote_key_part(line)}")
 
 
 def parse_decision_key(key: NaturalKey) -> tuple[str, str]:
@@ -164,17 +205,28 @@ def _natural_key_from_event(event: AnyEvent) -> NaturalKey:
     if isinstance(event, TranscriptEvent):
         return transcript_natural_key(event.agent, event.id)
     if isinstance(event, ForeignTraceEvent | TraceLinkEvent):
-        return NaturalKey(f"import:{event.__struct_config__.tag}:{quote(event.id, safe='')}")
+        return NaturalKey(f"import:{event.__struct_config__.tag}:{_quote_key_part(event.id)}")
     if isinstance(event, RegistryEvent):
         # The key has the number, so that it is not used again if the registration is erased.
-        return NaturalKey(f"{REGISTRY}:{event.number}:{event.op}:{quote(event.id, safe='')}")
+        return NaturalKey(f"{REGISTRY}:{event.number}:{event.op}:{_quote_key_part(event.id)}")
     if isinstance(event, SpanEvent):
         # Repeated exports of a program, or two exporters, report the same span.
-        return NaturalKey(":".join(("span", quote(event.execution, safe=""), quote(event.span, safe=""), event.phase)))
+        return NaturalKey(f"span:{_quote_key_part(event.execution)}:{_quote_key_part(event.span)}:{event.phase}")
     kind = str(event.__struct_config__.tag)
     # Families are separate, since an agent may name its own events like one of our kinds.
     family = kind if isinstance(event, DecisionEvent | HookEvent | SnapshotEvent) else "event"
     what = event.event if isinstance(event, HookEvent) else kind
     # Each part is quoted, so that a ':' inside a session id cannot make two events look like one.
-    parts = (event.agent or "", event.session or "", what, event.id)
-    return NaturalKey(":".join((family, *(quote(part, safe="") for part in parts))))
+    session = f"{_quote_key_part(event.agent or '')}:{_quote_key_part(event.session or '')}"
+    return NaturalKey(f"{family}:{session}:{_quote_key_part(what)}:{_quote_key_part(event.id)}")
+
+
+def _quote_key_part(text: str) -> str:
+    """Return ``quote(text, safe="")``; most names have nothing to quote."""
+    return text if _match_plain_name()(text) else quote(text, safe="")
+
+
+@cache
+def _match_plain_name() -> Callable[[str], re.Match[str] | None]:
+    """Return the match of a name that ``quote`` returns as it is."""
+    return re.compile(r"[A-Za-z0-9_.~-]*").fullmatch

@@ -1,11 +1,12 @@
 """Bodies: long texts that are stored once and can be erased, excerpts of large outputs, outlines without texts."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, digest_from_bytes
@@ -47,8 +48,7 @@ _MARKS = frozenset((_BODY, _ERASED, _LITERAL))
 _PREFIX = "sha256:"
 
 
-@dataclass(frozen=True, slots=True)
-class SplitPayload:
+class SplitPayload(Struct, frozen=True):
     """A payload without its long texts, and those texts by digest."""
 
     payload: Json
@@ -59,6 +59,11 @@ def split_payload_texts(payload: Json) -> SplitPayload:
     """Split the texts over 4 kB off from ``payload``."""
     texts: dict[Digest, bytes] = {}
     return SplitPayload(_extract_payload_texts(payload, texts), texts)
+
+
+def may_have_payload_mark(data: bytes) -> bool:
+    """Return whether the canonical form of a payload may have an object that ``split_payload_texts`` marks or made."""
+    return b'{"$' in data
 
 
 def join_payload_texts(payload: Json, texts: Mapping[Digest, bytes | None]) -> Json:
@@ -246,9 +251,9 @@ def decode_view_outline(data: bytes) -> tuple[View, ...]:
 def strip_view_texts(view: View) -> View:
     """Return the view without its texts."""
     changed: dict[str, Any] = {
-        field.name: Text(value.digest, None)
-        for field in fields(view)
-        if isinstance(value := getattr(view, field.name), Text) and value.content is not None
+        name: Text(value.digest, None)
+        for name in view.__struct_fields__
+        if isinstance(value := getattr(view, name), Text) and value.content is not None
     }
     if isinstance(view, ObservedSpan):
         plain = tuple((n, v) for n, v in view.attributes if n in ATTRIBUTES_KEPT or not isinstance(v, str))
@@ -257,7 +262,7 @@ def strip_view_texts(view: View) -> View:
 
 
 def _encode_view(view: View) -> Json:
-    defaults = {field.name: field.default for field in fields(view) if field.default is not MISSING}
+    defaults = dict(zip(reversed(view.__struct_fields__), reversed(view.__struct_defaults__), strict=False))
     plain: dict[str, Json] = msgspec.to_builtins(view)
     stated = {n: value for n, value in plain.items() if n not in defaults or getattr(view, n) != defaults[n]}
     return {"view": _WORDS[type(view)], **stated}
@@ -268,7 +273,7 @@ def _decode_view(value: Json) -> View:
     if kind is None or not isinstance(value, dict):
         raise InputError("an outline has an unknown view", hint="upgrade custody")
     members = {name: member for name, member in value.items() if name != "view"}
-    if not members.keys() <= {field.name for field in fields(kind)}:
+    if not members.keys() <= set(kind.__struct_fields__):
         raise InputError("an outline has an unknown field", hint="upgrade custody")
     try:
         view: View = msgspec.convert(members, kind)

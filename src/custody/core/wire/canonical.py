@@ -7,9 +7,12 @@ are not UTF-8, are written as ``\udXXX`` escapes.
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import Field, fields
-from typing import Any, ClassVar, NoReturn, Protocol
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import ClassVar, NamedTuple, NoReturn, Protocol
+
+import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, digest_from_bytes
@@ -40,9 +43,14 @@ def parse_json_bytes(data: bytes, *, bytes_max: int = EVENT_BYTES_MAX) -> Json:
 def dump_readable_json(value: Json) -> bytes:
     """Write ``value`` in canonical form; raise an ``InputError`` if ``parse_json_bytes`` could not read it again."""
     data = dump_canonical_json(value)
+    check_readable_json(data, value)
+    return data
+
+
+def check_readable_json(data: bytes, value: Json) -> None:
+    """Raise an ``InputError`` if ``parse_json_bytes`` could not read ``data``, the canonical form of ``value``."""
     _check_json_size(data, EVENT_BYTES_MAX)
     _check_json_depth(data, value)
-    return data
 
 
 def dump_canonical_json(value: Json) -> bytes:
@@ -53,6 +61,30 @@ def dump_canonical_json(value: Json) -> bytes:
     """
     # A lone surrogate can only be in a string, and there JSON allows a backslash escape.
     return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
+
+
+class PlainJson(NamedTuple):
+    """An object in canonical form, and as read from there: with sorted keys."""
+
+    data: bytes
+    value: dict[str, Json]
+
+
+def dump_plain_json(value: dict[str, Json]) -> PlainJson | None:
+    """Write an object as ``dump_canonical_json`` does, but in C; None if msgspec could write other bytes."""
+    try:
+        data = _SORTED_ENCODER.encode(value)
+        same: dict[str, Json] = msgspec.json.decode(data)
+    except (TypeError, ValueError, RecursionError):
+        return None  # a lone surrogate, a key or a value that is not JSON, or too deep
+    # Doubles are written in other ways, and msgspec also writes bytes, times and NaN, as other values.
+    return None if same != value or _match_double()(data) else PlainJson(data, same)
+
+
+@cache
+def _match_double() -> Callable[[bytes], re.Match[bytes] | None]:
+    """Return the search for a number with a point or an exponent; it also finds some that are inside texts."""
+    return re.compile(rb"[:,\[]-?[0-9]+(?:\.[0-9]+(?:e[-+]?[0-9]+)?|e[-+]?[0-9]+)[,\]}]").search
 
 
 def indent_json(value: Json) -> str:
@@ -148,6 +180,7 @@ _DECODER = json.JSONDecoder(
     parse_float=_parse_json_float,
     parse_int=_parse_json_integer,
 )
+_SORTED_ENCODER = msgspec.json.Encoder(order="sorted")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -157,14 +190,14 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",",
 
 
 class Rules(Protocol):
-    """A domain's frozen dataclass of numbers, strings, and tuples and mappings of these."""
+    """A domain's frozen struct of numbers, strings, and tuples and mappings of these."""
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __struct_fields__: ClassVar[tuple[str, ...]]
 
 
 def rules_to_json(rules: Rules) -> dict[str, Json]:
     """Return every rule of a domain by name, as JSON."""
-    return {field.name: rule_value_to_json(getattr(rules, field.name)) for field in fields(rules)}
+    return {name: rule_value_to_json(getattr(rules, name)) for name in rules.__struct_fields__}
 
 
 def rule_value_to_json(value: object) -> Json:

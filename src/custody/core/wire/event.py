@@ -4,7 +4,7 @@ This file defines the format. Agents' own formats are read elsewhere and become 
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from msgspec import Meta
@@ -487,8 +487,13 @@ GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
 
 
-def event_from_json(value: Json) -> AnyEvent:
-    """Return the event in a parsed JSON value, or raise an ``InputError`` that names the field."""
+def event_from_json(value: Json | Event) -> AnyEvent:
+    """Return the event in a parsed JSON value, or raise an ``InputError`` that names the field.
+
+    An event that was decoded before is returned as it is.
+    """
+    if isinstance(value, Event):
+        return cast(AnyEvent, value)
     if not isinstance(value, dict):
         raise InputError("an event is a JSON object")
     _check_event_version(value)
@@ -523,9 +528,8 @@ def _check_event_fields(event: AnyEvent) -> None:
     for timestamp in (event.at, event.seen_at, getattr(event, "ended_at", None), getattr(event, "opened_at", None)):
         if timestamp is not None:
             parse_timestamp(timestamp)
-    for name, value in msgspec.structs.asdict(event).items():
-        if name not in _TEXTS and isinstance(value, str) and len(encode_json_text(value)) > SHORT_BYTES_MAX:
-            raise InputError(f"the field '{name}' is longer than {SHORT_BYTES_MAX:,} bytes")
+    if any(isinstance(value, str) and len(value) * 4 > SHORT_BYTES_MAX for value in msgspec.structs.astuple(event)):
+        _check_short_fields(event)
     for path in _list_event_paths(event):
         RepoPath.of(path)
     if isinstance(event, EditEvent):
@@ -533,6 +537,12 @@ def _check_event_fields(event: AnyEvent) -> None:
             Lines(line_range.first, line_range.last)
     if isinstance(event, SpanEvent):
         _check_span_event(event)
+
+
+def _check_short_fields(event: AnyEvent) -> None:
+    for name, value in msgspec.structs.asdict(event).items():
+        if name not in _TEXTS and isinstance(value, str) and len(encode_json_text(value)) > SHORT_BYTES_MAX:
+            raise InputError(f"the field '{name}' is longer than {SHORT_BYTES_MAX:,} bytes")
 
 
 def _check_span_event(event: SpanEvent) -> None:

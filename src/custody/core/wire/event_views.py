@@ -1,7 +1,6 @@
 """Convert an event's payload to views: one pure function per kind, and a table of kinds."""
 
 from collections.abc import Callable
-from dataclasses import fields
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -63,7 +62,7 @@ ABOUT_CHARACTERS_MAX = 500
 _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
 
-def views_from_event_payload(payload: Json) -> tuple[View, ...]:
+def views_from_event_payload(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the views of a generic event's payload."""
     event = event_from_json(payload)
     if type(event) not in VIEWS:
@@ -80,14 +79,14 @@ def observation_from_event(event: AnyEvent, what: str) -> tuple[Observation, ...
 
 def _copy_event_to_view(view: type[V], event: Event, **converted: object) -> V:
     """Return a view with the event's values of the same names, and ``converted`` for the others."""
-    names = _shared_view_fields(view, type(event))  # type: ignore[arg-type]  # a dataclass's type does hash
+    names = _shared_view_fields(view, type(event))  # type: ignore[arg-type]  # a struct's type does hash
     values: dict[str, Any] = {name: getattr(event, name) for name in names}
     return view(**(values | converted))
 
 
 @cache
 def _shared_view_fields(view: type[View], event: type[Event]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(view) if field.name in event.__struct_fields__)
+    return tuple(name for name in view.__struct_fields__ if name in event.__struct_fields__)
 
 
 def _session_view_from_event(event: SessionEvent) -> Session:

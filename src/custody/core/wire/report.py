@@ -41,6 +41,8 @@ class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
     """The result of a verification; ``withheld`` bodies were not included by the stores that shared their chains.
 
     ``warnings`` are acknowledged events that cannot be ingested: unchanged, set aside, and each a gap in the recording.
+    ``earlier`` is how many of the records an earlier check covers; null if everything was checked. Then ``bodies``,
+    ``erased`` and ``withheld`` are not counted.
     """
 
     chains: list[Chain]
@@ -51,6 +53,7 @@ class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
     findings: list[IntegrityFinding]
     withheld: int = 0
     warnings: list[IntegrityFinding] = []
+    earlier: int | None = None
 
 
 class DoctorCheck(msgspec.Struct, frozen=True):

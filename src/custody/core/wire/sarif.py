@@ -1,7 +1,6 @@
 """Findings for code hosts and editors: SARIF 2.1.0, and annotations for build logs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
@@ -12,8 +11,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 SarifLevel = Literal["error", "warning", "note"]
 
 
-@dataclass(frozen=True, slots=True)
-class SarifRule:
+class SarifRule(msgspec.Struct, frozen=True):
     """One kind of finding: its code, a short name, its meaning, and what to do."""
 
     code: str
@@ -22,8 +20,7 @@ class SarifRule:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class SarifResult:
+class SarifResult(msgspec.Struct, frozen=True):
     """One finding with its location, if it has one; lines and columns count from 1, columns in characters.
 
     ``last`` is the last line of a range.
@@ -131,8 +128,7 @@ _IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
+class Annotation(msgspec.Struct, frozen=True, kw_only=True):
     """One finding: its level, code and message, and its lines if it has a location."""
 
     level: AnnotationLevel

@@ -1,17 +1,20 @@
 """Timestamps: RFC 3339 text outside, nanoseconds since 1970 inside."""
 
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
-_SHAPE = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
+_SHAPE = lazy_pattern(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
+_EPOCH_DAY = _EPOCH.toordinal()
 _NS = 1_000_000_000
 _NS_MAX = 2**63 - 1
 
 
+@lru_cache(maxsize=256)  # the check of an event, its record and its views each parse the same timestamps
 def parse_timestamp(text: str) -> int:
     """Parse an RFC 3339 timestamp with a zone into nanoseconds since 1970.
 
@@ -23,9 +26,9 @@ def parse_timestamp(text: str) -> int:
         raise InputError(f"invalid timestamp '{text[:60]}'", hint="use RFC 3339 with a zone: 2026-01-31T12:00:00Z")
     day, clock, fraction, zone = shape.groups()
     try:
-        time = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=_parse_timestamp_zone(zone))
-        seconds = (time - _EPOCH) // _SECOND
-    except (ValueError, OverflowError) as error:
+        time = datetime.fromisoformat(f"{day}T{clock}")
+        seconds = _count_epoch_seconds(time) - _parse_zone_seconds(zone)
+    except ValueError as error:
         raise InputError(f"invalid timestamp '{text[:60]}': {error}") from error
     return check_timestamp_ns(seconds * _NS + int((fraction or "0").ljust(9, "0")))
 
@@ -48,11 +51,16 @@ def check_timestamp_ns(ns: int) -> int:
     return ns
 
 
-def _parse_timestamp_zone(text: str) -> timezone:
+def _count_epoch_seconds(time: datetime) -> int:
+    days = time.toordinal() - _EPOCH_DAY
+    return ((days * 24 + time.hour) * 60 + time.minute) * 60 + time.second
+
+
+def _parse_zone_seconds(text: str) -> int:
     if text in "Zz":
-        return UTC
+        return 0
     hours, minutes = int(text[1:3]), int(text[4:6])
     if hours > 23 or minutes > 59:
         raise ValueError(f"invalid zone '{text}'")
-    offset = timedelta(hours=hours, minutes=minutes)
-    return timezone(-offset if text[0] == "-" else offset)
+    seconds = (hours * 60 + minutes) * 60
+    return -seconds if text[0] == "-" else seconds

@@ -4,25 +4,17 @@ One ``diff-tree`` and one ``cat-file`` serve any number of changes. An unreadabl
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
 from custody.dupes.app.patch_identity import decode_file_hunks
-from custody.dupes.facts.extractor import (
-    classify_file_channel,
-    detect_file_language,
-    extract_file_facts,
-    is_generated_file,
-    refine_channel,
-)
 from custody.dupes.facts.model import Channel, Facts
-from custody.dupes.facts.touched_facts import find_touched_facts
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, Shape
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import sketch_change
 from custody.git import (
     ChangeKind,
     Commit,
@@ -67,8 +59,7 @@ OWN = ""
 NO_COMMIT = CommitSha("")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRef:
+class ChangeRef(Struct, frozen=True, kw_only=True):
     """A change to read; ``commits`` are newest first; ``base`` is empty for a root commit.
 
     ``opened_ns`` defaults to the commit time of its head, ``title`` to the subject of its first commit. ``onto`` is the
@@ -85,8 +76,7 @@ class ChangeRef:
     onto: CommitSha = NO_COMMIT
 
 
-@dataclass(frozen=True, slots=True)
-class FileReading:
+class FileReading(Struct, frozen=True):
     """The facts of a file, and whether it declares itself generated."""
 
     facts: Facts = NO_FACTS
@@ -96,24 +86,21 @@ class FileReading:
 NOT_READ = FileReading()
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableChange:
+class UnreadableChange(Struct, frozen=True):
     """A change that could not be read, and why."""
 
     ref: ChangeRef
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadChange:
+class ReadChange(Struct, frozen=True):
     """A change as read from git."""
 
     ref: ChangeRef
     description: ChangeDescription
 
 
-@dataclass(frozen=True, slots=True)
-class SketchedChange:
+class SketchedChange(Struct, frozen=True):
     """A change ready for the index."""
 
     ref: ChangeRef
@@ -124,8 +111,7 @@ class SketchedChange:
     """Number of files whose syntax could not be parsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeBatch:
+class ChangeBatch(Struct, frozen=True):
     """Changes of a repository for one worker; ``rules`` are serialized."""
 
     folder: str
@@ -135,7 +121,7 @@ class ChangeBatch:
 
 def serialize_dedupe_rules(rules: DedupeRules) -> dict[str, Any]:
     """Return the rules as plain values that can be sent to another process."""
-    values = ((rule.name, getattr(rules, rule.name)) for rule in fields(rules))
+    values = ((name, getattr(rules, name)) for name in rules.__struct_fields__)
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values}
 
 
@@ -147,6 +133,8 @@ def sketch_change_batch(batch: ChangeBatch) -> list[SketchedChange | UnreadableC
 
 
 def _sketch_read_change(read: ReadChange | UnreadableChange, rules: DedupeRules) -> SketchedChange | UnreadableChange:
+    from custody.dupes.signature import sketch_change
+
     if isinstance(read, UnreadableChange):
         return read
     change = read.description
@@ -227,6 +215,9 @@ class _Reader:
             yield self._piece(file, parsed=position < FILES_PARSED_MAX)
 
     def _piece(self, file: FileDiff, *, parsed: bool) -> ChangedPiece:
+        from custody.dupes.facts.extractor import classify_file_channel
+        from custody.dupes.facts.touched_facts import find_touched_facts
+
         change = file.change
         path = str(change.path)
         channel = classify_file_channel(path, self._rules.channel_patterns)
@@ -255,6 +246,8 @@ class _Reader:
 
     def _file(self, path: str, blob: str) -> FileReading:
         """Return the facts of a file; a file in an unsupported language is not read."""
+        from custody.dupes.facts.extractor import detect_file_language
+
         language = detect_file_language(path)
         if language is None:
             return NOT_READ
@@ -265,6 +258,8 @@ class _Reader:
         return reading
 
     def _read_file(self, path: str, blob: str) -> FileReading:
+        from custody.dupes.facts.extractor import extract_file_facts, is_generated_file
+
         answer = self._objects.read(blob)
         if isinstance(answer, NoObject):
             return FileReading(Facts(degraded=f"its content is {answer.reason}"))
@@ -275,6 +270,8 @@ class _Reader:
 
 def _refine_file_channel(channel: Channel, reading: FileReading) -> Channel:
     """Return the channel by content: a production file may turn out to be tests or generated."""
+    from custody.dupes.facts.extractor import refine_channel
+
     if channel is Channel.PRODUCTION and reading.is_generated:
         return Channel.GENERATED
     return refine_channel(channel, reading.facts)

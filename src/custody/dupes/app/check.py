@@ -12,19 +12,16 @@ from custody.core.plural import count_noun
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables, dump_canonical_json
 from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, UnreadableChange, read_changes
-from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.dupes.app.labels import load_duplicate_model
 from custody.dupes.app.report import report_change, report_evidence
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch
-from custody.dupes.app.select import resolve_change_range
+from custody.dupes.app.select import resolve_change_ref
 from custody.dupes.evidence import compute_change_overlap
 from custody.dupes.model import ChangeDescription, DuplicateVerdict
 from custody.dupes.queries import DupesTables, EvidenceRow
 from custody.dupes.relations import GitRelations, find_change_relations
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import REPORTED, decide_duplicate_verdict
-from custody.dupes.signature import SIGNATURE_VERSION, sketch_change
-from custody.dupes.wire import DupesCheckReport, DupesEvidence, DuplicateSuggestion
+from custody.dupes.wire import SUGGESTIONS_MAX, DupesCheckReport, DupesEvidence, DuplicateSuggestion
 from custody.git import Ancestry, Repository
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
@@ -66,8 +63,6 @@ def _is_match_reverted(match: ChangeMatch, matches: Sequence[ChangeMatch]) -> bo
 
 EXACT_MAX = 5
 """Matches that are read from git and compared exactly, best first; reading them is slow."""
-SUGGESTIONS_MAX = 5
-"""Default number of reported suggestions."""
 
 
 def dupes_check(
@@ -125,6 +120,8 @@ def _make_duplicate_report(
 @contextmanager
 def _open_store_with_index(workspace: Workspace, *, makes_index: bool) -> Iterator[Store]:
     """Open the store with an index of changes; ``makes_index`` makes a missing or outdated one."""
+    from custody.dupes.app.index import IndexRequest, dupes_index
+
     with workspace.writing() as store:
         fault = _find_index_fault(store)
     if fault is not None:
@@ -140,6 +137,8 @@ def _open_store_with_index(workspace: Workspace, *, makes_index: bool) -> Iterat
 
 def _find_index_fault(store: Store) -> InputError | None:
     """Return why the index cannot be searched: it is empty, or another version made it."""
+    from custody.dupes.signature import SIGNATURE_VERSION
+
     tables = DupesTables(store)
     if tables.newest() == 0:
         return InputError("the index of changes is empty", hint="run 'custody dupes index'")
@@ -164,6 +163,9 @@ def compare_with_index(
     repository: Repository, store: Store, ref: ChangeRef, rules: DedupeRules, digest: str
 ) -> DuplicateCheck:
     """Search the index, which may be empty, for a change, and compare the best matches exactly."""
+    from custody.dupes.app.labels import load_duplicate_model
+    from custody.dupes.signature import sketch_change
+
     tables = DupesTables(store)
     (change,) = read_changes(repository, [ref], rules)
     if isinstance(change, UnreadableChange):
@@ -204,7 +206,7 @@ def _open_change_to_compare(
     if worktree == (change is not None):
         raise InputError("name a change to check", hint="pass either BASE..HEAD, a commit or --worktree")
     if change is not None:
-        yield workspace.repository, resolve_change_range(workspace.repository, change)
+        yield workspace.repository, resolve_change_ref(workspace.repository, change)
         return
     with workspace.repository.with_work_tree() as work:
         for left_out in work.left_out:
@@ -248,7 +250,7 @@ def _encode_duplicate_evidence(evidence: DupesEvidence) -> bytes:
 
 
 def _list_comparison_caveats(change: ChangeDescription) -> Iterator[str]:
-    """Yield what could be compared in part only."""
+    """Yield what limits the comparison: an empty change, files compared only by content or by words."""
     if not change.pieces:
         yield "the change is empty"
     opaque = [piece for piece in change.pieces if piece.opaque is not None]

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.wire.body import format_digest
@@ -200,8 +201,7 @@ MEMBERS_SHOWN_MAX = 100
 """Changes reported per cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterRow:
+class ClusterRow(Struct, frozen=True):
     """A cluster in a list, with its changes in the order of indexing."""
 
     cluster: Cluster
@@ -220,8 +220,7 @@ class ClusterRow:
         return not query or any(query.lower() in text for text in texts)
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(Struct, frozen=True):
     """Every cluster, largest first, and the number of changes and of compared pairs."""
 
     groups: tuple[ClusterRow, ...] = ()

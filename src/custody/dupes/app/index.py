@@ -1,9 +1,13 @@
 """Index changes to compare others with; incremental, and resumed after an interruption."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from custody.dupes.app.change_reader import (
     OWN,
@@ -15,10 +19,9 @@ from custody.dupes.app.change_reader import (
     sketch_change_batch,
 )
 from custody.dupes.app.search import index_rows_from_sketch
-from custody.dupes.app.select import REFS, resolve_change_ranges, select_changes
+from custody.dupes.app.select import REFS, resolve_change_refs, select_changes
 from custody.dupes.model import ChangeRow
 from custody.dupes.packing import pack_signature
-from custody.dupes.pool import Backend, pool_map
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import select_query_terms
@@ -28,14 +31,17 @@ from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from custody.dupes.pool import Backend
+
+
 BATCH = 32
 """Changes per batch of a worker, and per transaction."""
 TITLE_CHARS_MAX = 200
 UNREAD_SHOWN_MAX = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexRequest:
+class IndexRequest(Struct, frozen=True, kw_only=True):
     """What to index: matching refs, ranges, commits of main; ``rebuild`` deletes the index first."""
 
     refs: tuple[str, ...] = ()
@@ -50,7 +56,7 @@ def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport
     """Index the requested changes that are not indexed yet."""
     rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     repository = workspace.repository
-    ranges = resolve_change_ranges(repository, request.ranges)
+    ranges = resolve_change_refs(repository, request.ranges)
     patterns = request.refs or (() if ranges else REFS)
     selection = (
         select_changes(repository, patterns, rules, commits=request.commits and not ranges) if patterns else None
@@ -89,14 +95,15 @@ def sketch_changes(
     folder: str, refs: Iterable[ChangeRef], rules: DedupeRules, *, workers: int, backend: Backend = "processes"
 ) -> Iterator[SketchedChange | UnreadableChange]:
     """Read and sketch changes with several workers; results keep the order of ``refs``."""
+    from custody.dupes.pool import pool_map
+
     plain_rules = serialize_dedupe_rules(rules)
     batches = (ChangeBatch(folder, batch, plain_rules) for batch in _batch_change_refs(refs))
     for changes in pool_map(sketch_change_batch, batches, workers=workers, backend=backend):
         yield from changes
 
 
-@dataclass(slots=True)
-class IndexCount:
+class IndexCount(Struct):
     """Number of indexed changes, and of their files whose syntax could not be parsed."""
 
     indexed: int = 0

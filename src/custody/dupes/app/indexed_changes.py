@@ -1,14 +1,14 @@
 """Indexed changes for other packages: listed, read from git, and checked for duplicates."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct
 
 from custody.core.ids import CommitSha
-from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, UnreadableChange, read_changes
-from custody.dupes.app.check import dupes_check, dupes_preview
-from custody.dupes.app.report import escape_change_name, report_indexed_change
-from custody.dupes.app.select import find_main_branch_tip, read_change_commits
+from custody.dupes.app.change_reader import NO_COMMIT
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
 from custody.dupes.queries import (
     ChangeList,
@@ -24,6 +24,9 @@ from custody.git import Ancestry
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.dupes.app.change_reader import ChangeRef, ReadChange, UnreadableChange
 
 
 def get_newest_change_id(store: Store) -> int:
@@ -81,8 +84,7 @@ FILES_MAX = 100
 """Files listed for a change."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeListPage:
+class ChangeListPage(Struct, frozen=True):
     """A page of matching changes, newest first; ``matching`` and ``indexed`` are totals."""
 
     items: tuple[ChangeRefReport, ...]
@@ -91,8 +93,7 @@ class ChangeListPage:
     next: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFileRow:
+class ChangedFileRow(Struct, frozen=True):
     """A file of a change; ``note`` says why its lines are not shown."""
 
     path: str
@@ -103,8 +104,7 @@ class ChangedFileRow:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePage:
+class ChangePage(Struct, frozen=True, kw_only=True):
     """A change with its files; ``unread`` says why git cannot read it."""
 
     change: ChangeRefReport
@@ -123,6 +123,8 @@ def load_dedupe_rules(workspace: Workspace) -> DedupeRules:
 
 def list_change_page(workspace: Workspace, *, state: str, text: str, before: int | None, limit: int) -> ChangeListPage:
     """Return the newest changes of a state (``STATES``) that have ``text`` in their title, name or head."""
+    from custody.dupes.app.report import report_indexed_change
+
     landed = _LANDED[state]
     with workspace.reading() as store, store.reading():
         changes = ChangeList(store)
@@ -135,6 +137,8 @@ def list_change_page(workspace: Workspace, *, state: str, text: str, before: int
 
 def load_change_page(workspace: Workspace, row: ChangeRow) -> ChangePage:
     """Return a change with its files, read from git."""
+    from custody.dupes.app.report import escape_change_name, report_indexed_change
+
     ref = report_indexed_change(row)
     (change,) = read_indexed_changes(workspace, [row])
     if isinstance(change, str):
@@ -152,6 +156,8 @@ def load_change_page(workspace: Workspace, row: ChangeRow) -> ChangePage:
 
 def read_indexed_changes(workspace: Workspace, rows: Sequence[ChangeRow]) -> list[ChangeDescription | str]:
     """Return the changes as git has them, or why a change cannot be read."""
+    from custody.dupes.app.change_reader import read_changes
+
     refs = [_make_change_ref(workspace, row) for row in rows]
     return [
         _to_change_description(change)
@@ -160,6 +166,9 @@ def read_indexed_changes(workspace: Workspace, rows: Sequence[ChangeRow]) -> lis
 
 
 def _make_change_ref(workspace: Workspace, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> ChangeRef:
+    from custody.dupes.app.change_reader import ChangeRef
+    from custody.dupes.app.select import read_change_commits
+
     commits = () if row.on_main else read_change_commits(workspace.repository, row.base, row.head)
     return ChangeRef(
         base=row.base,
@@ -174,11 +183,15 @@ def _make_change_ref(workspace: Workspace, row: ChangeRow, onto: CommitSha = NO_
 
 
 def _to_change_description(change: ReadChange | UnreadableChange) -> ChangeDescription | str:
+    from custody.dupes.app.change_reader import UnreadableChange
+
     return change.why if isinstance(change, UnreadableChange) else change.description
 
 
 def make_changed_file_row(piece: ChangedPiece) -> ChangedFileRow:
     """Return a file of a change as a list shows it."""
+    from custody.dupes.app.report import escape_change_name
+
     return ChangedFileRow(
         escape_change_name(piece.path), piece.shape.value, piece.channel.value, piece.added, piece.removed, piece.opaque
     )
@@ -186,12 +199,16 @@ def make_changed_file_row(piece: ChangedPiece) -> ChangedFileRow:
 
 def preview_change_duplicates(workspace: Workspace, row: ChangeRow, *, limit: int = MATCHES_MAX) -> DupesCheckReport:
     """Check an indexed change for duplicates without storing the evidence."""
+    from custody.dupes.app.check import dupes_preview
+
     onto = NO_COMMIT if row.on_main else find_change_target_tip(workspace, row)
     return dupes_preview(workspace, _make_change_ref(workspace, row, onto), limit=limit)
 
 
 def check_indexed_change(workspace: Workspace, row: ChangeRow, *, limit: int) -> DupesCheckReport:
     """Check an indexed change for duplicates, and store the evidence."""
+    from custody.dupes.app.check import dupes_check
+
     is_single_commit = row.on_main or row.base == NO_COMMIT
     return dupes_check(workspace, row.head if is_single_commit else format_change_range(workspace, row), limit=limit)
 
@@ -203,6 +220,8 @@ def format_change_range(workspace: Workspace, row: ChangeRow) -> str:
 
 def find_change_target_tip(workspace: Workspace, row: ChangeRow) -> CommitSha:
     """Return the tip of the branch that an indexed change targets; its base if that branch already contains it."""
+    from custody.dupes.app.select import find_main_branch_tip
+
     tip = find_main_branch_tip(workspace.repository, load_dedupe_rules(workspace))
     if tip is None or tip == row.head:
         return row.base

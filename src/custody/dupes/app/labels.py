@@ -1,7 +1,8 @@
 """People's answers about pairs of changes, and the model that they calibrate."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.capture.hook.event_home import load_redaction_key
 from custody.core.errors import InputError
@@ -22,7 +23,7 @@ from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import DupesTables, list_duplicate_answers, query_pair_answers
 from custody.dupes.score import measure_similarities
 from custody.dupes.weights import SHIPPED
-from custody.dupes.wire import DupesLabelReport
+from custody.dupes.wire import DUPLICATE_ANSWERS, DupesLabelReport
 from custody.intake.record import redact_event_payload
 from custody.store import Store
 from custody.workspace.machine import machine_user_name
@@ -30,21 +31,16 @@ from custody.workspace.workspace import Workspace
 
 LEARNED_ANSWERS_MIN = 20
 """Minimum number of answers to calibrate the probabilities of a repository."""
-DUPLICATE_ANSWERS = ("duplicate", "same-feature", "competing")
-"""Answers which mean that only one of two changes should be merged."""
-ANSWERS = (*DUPLICATE_ANSWERS, "related", "different")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeEnds:
+class ChangeEnds(Struct, frozen=True):
     """Base and head of a change."""
 
     base: str
     head: str
 
 
-@dataclass(frozen=True, slots=True)
-class PairAnswer:
+class PairAnswer(Struct, frozen=True):
     """An answer about two changes."""
 
     this: ChangeEnds

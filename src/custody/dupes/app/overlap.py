@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.paths import Hunk
@@ -32,8 +34,7 @@ PLACES_MAX = 2_000
 """Shared line ranges whose lines are marked."""
 
 
-@dataclass(frozen=True, slots=True)
-class SideLine:
+class SideLine(Struct, frozen=True):
     """A removed (-) or added (+) line; ``both`` marks a line that the other change has, too."""
 
     number: int
@@ -42,16 +43,14 @@ class SideLine:
     both: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SideHunk:
+class SideHunk(Struct, frozen=True):
     """Adjacent lines; ``left_out`` counts those beyond the limit."""
 
     lines: tuple[SideLine, ...]
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PairSide:
+class PairSide(Struct, frozen=True):
     """A file of one change."""
 
     file: ChangedFileRow
@@ -59,8 +58,7 @@ class PairSide:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FilePair:
+class FilePair(Struct, frozen=True):
     """A file of this change and its counterpart in the other; None without a counterpart."""
 
     this: PairSide | None
@@ -68,8 +66,7 @@ class FilePair:
     shared: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairPage:
+class PairPage(Struct, frozen=True, kw_only=True):
     """Two changes and what they share.
 
     ``evidence`` is None if the search does not match them; ``unread`` says why their files are missing.

@@ -1,8 +1,7 @@
 """Suggestions of earlier searches, read from their stored evidence once."""
 
-from dataclasses import dataclass
-
 import msgspec
+from msgspec import Struct
 
 from custody.core.ids import CommitSha
 from custody.dupes.app.labels import ChangeEnds
@@ -12,8 +11,7 @@ from custody.dupes.wire import DupesEvidence
 from custody.store import Store
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastSuggestion:
+class PastSuggestion(Struct, frozen=True, kw_only=True):
     """What a search found about two changes; ``id`` names its evidence, ``title`` is the other change's.
 
     ``is_exact`` is whether the changes had an exact hash in common.

@@ -1,7 +1,8 @@
 """Search for changes that match a change: by exact hashes and rare terms, then by the scores of the best."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.chance import Model, compute_duplicate_probability
@@ -39,8 +40,7 @@ SCORED_MAX = 48
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeMatch:
+class ChangeMatch(Struct, frozen=True):
     """An indexed change and what it shares with the searched change.
 
     ``exact`` holds the kinds of exact hashes that both share; ``is_undone`` says that the searched change reverts it;
@@ -57,8 +57,7 @@ class ChangeMatch:
     shared_terms: int
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """The matches, best first; ``compared`` of ``candidates`` were scored, among all ``changes``."""
 
     matches: tuple[ChangeMatch, ...]
@@ -69,8 +68,7 @@ class SearchResult:
     search: Search
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateMatch:
+class DuplicateMatch(Struct, frozen=True):
     """One of the best matches, compared exactly; ``overlap`` is the reason if git cannot read it."""
 
     candidate: ChangeMatch
@@ -84,8 +82,7 @@ class DuplicateMatch:
         return frozenset(relation for relation, _ in self.reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateCheck:
+class DuplicateCheck(Struct, frozen=True):
     """A change that was checked for duplicates: the change, the search and its matches, best first."""
 
     change: ReadChange

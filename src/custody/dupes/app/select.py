@@ -1,12 +1,13 @@
 """Selection of changes: branches and pull requests by their refs, ranges, commits of main."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import matches_path_pattern
+from custody.core.patterns import lazy_pattern
 from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, ChangeRef
 from custody.dupes.model import ChangeRow
 from custody.dupes.queries import DupesTables
@@ -108,19 +109,17 @@ def list_change_commits(graph: Graph, base: CommitSha, head: CommitSha, limit: i
 REFS = ("refs/heads/**", "refs/remotes/**", "refs/pull/*/head", "refs/merge-requests/*/head")
 """The refs that are indexed by default."""
 _WILD = "*?"
-_VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*")
+_VERSION = lazy_pattern(r"v?\d+(?:\.(?:\d+|x))*")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSelection:
+class ChangeSelection(Struct, frozen=True):
     """Changes, oldest first as far as known, and the refs that could not be read, with the reasons."""
 
     changes: tuple[ChangeRef, ...]
     unread: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tip:
+class _Tip(Struct, frozen=True):
     name: str
     sha: CommitSha
 
@@ -140,12 +139,12 @@ def select_changes(
     return ChangeSelection((*merged, *branches), tuple(unread))
 
 
-def resolve_change_ranges(repository: Repository, ranges: Iterable[str]) -> tuple[ChangeRef, ...]:
+def resolve_change_refs(repository: Repository, ranges: Iterable[str]) -> tuple[ChangeRef, ...]:
     """Resolve changes given as ``BASE..HEAD``, or as a commit, which is compared with its parent."""
-    return tuple(resolve_change_range(repository, typed) for typed in ranges)
+    return tuple(resolve_change_ref(repository, typed) for typed in ranges)
 
 
-def resolve_change_range(repository: Repository, typed: str) -> ChangeRef:
+def resolve_change_ref(repository: Repository, typed: str) -> ChangeRef:
     """Resolve a change; two dots mean the same as three, so later commits of the base do not count."""
     base, dots, head = typed.partition("..")
     if not dots:

@@ -1,33 +1,33 @@
 """The structure of documents: headings, code blocks, references to issues; one pass over the lines."""
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import DocumentHeading, FactLimits, FencedCode, Reference, Structure
 
 LINE_CHARS_MAX = 10_000
 """Characters read per line."""
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
-_ATX_END = re.compile(r"[ \t]+#+[ \t]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
-_LIST_MARK = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_RULE = re.compile(r"([!-/:-@[-`{-~])\1{2,}[ \t]*$")
-_DIRECTIVE = re.compile(
+_ATX = lazy_pattern(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_ATX_END = lazy_pattern(r"[ \t]+#+[ \t]*$")
+_FENCE = lazy_pattern(r" {0,3}(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
+_LIST_MARK = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_RULE = lazy_pattern(r"([!-/:-@[-`{-~])\1{2,}[ \t]*$")
+_DIRECTIVE = lazy_pattern(
     r"([ \t]*)\.\. (?:code-block|code|sourcecode|highlight|doctest|literalinclude)::[ \t]*([\w+#.-]*)"
 )
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-_REFERENCE = re.compile(
+_TOKEN = lazy_pattern(r"\w+|[^\w\s]")
+_REFERENCE = lazy_pattern(
     r"https?://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(\d{1,9})\b"
     r"|(?<![\w/#&])([\w.-]+/[\w.-]+)?#(\d{1,9})\b(?![-\w])"
     r"|:(?:issue|pr|pull|user-issue|ticket|bug):`(\d{1,9})`"
 )
 
 
-@dataclass(slots=True)
-class _DocumentFacts:
+class _DocumentFacts(Struct):
     """The facts found so far."""
 
     headings: list[DocumentHeading] = field(default_factory=list)

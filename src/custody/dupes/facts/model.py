@@ -1,12 +1,13 @@
 """The facts of a file, and the channels of files."""
 
-import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
+from msgspec import Struct
+
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 
 FACTS_VERSION = 1
 """The version of the extractor, raised when the same bytes give other facts."""
@@ -24,8 +25,7 @@ class Channel(Enum):
     """Generated or third-party files: lock files, bundles, vendored code. Not scored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """A declaration with its qualified name, such as ``Class.method``, and its lines, including decorators."""
 
     name: str
@@ -34,32 +34,28 @@ class Declaration:
     exported: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedName:
+class ExportedName(Struct, frozen=True):
     """An exported name, and the lines of its declaration or of the export statement."""
 
     name: str
     lines: Lines
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedModule:
+class ImportedModule(Struct, frozen=True):
     """An imported module, in normal form."""
 
     module: str
     lines: Lines
 
 
-@dataclass(frozen=True, slots=True)
-class TestName:
+class TestName(Struct, frozen=True):
     """The name of a suite, test or matcher, and its lines; those of a matcher are its call."""
 
     name: str
     lines: Lines
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """What tests are about.
 
     Names of suites and tests are lower-case, without punctuation, with single spaces. ``imports`` are the modules under
@@ -82,8 +78,7 @@ class Intent:
         return tuple(sorted(Counter(name.name for name in self.matched).items()))
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentHeading:
+class DocumentHeading(Struct, frozen=True):
     """A heading of a document; level 1 is the highest. Its lines do not include its section."""
 
     level: int
@@ -91,8 +86,7 @@ class DocumentHeading:
     lines: Lines
 
 
-@dataclass(frozen=True, slots=True)
-class FencedCode:
+class FencedCode(Struct, frozen=True):
     """A code block in a document: its language in lower case, and its first tokens."""
 
     language: str
@@ -100,16 +94,14 @@ class FencedCode:
     lines: Lines
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A mention of an issue or pull request: ``#12`` or ``owner/name#12``."""
 
     name: str
     lines: Lines
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Struct, frozen=True):
     """Headings, code blocks and references of a document."""
 
     headings: tuple[DocumentHeading, ...] = ()
@@ -117,8 +109,7 @@ class Structure:
     references: tuple[Reference, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The facts of a file; ``degraded`` says why some may be missing.
 
     ``language`` is None if it is not supported. ``is_test`` means that the syntax shows a test file.
@@ -137,10 +128,10 @@ class Facts:
 # Normal forms of the names of tests and modules.
 
 
-_HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[^\W_A-Za-z0-9]+")
-_PUNCTUATION = re.compile(r"[\W_]+")
-_SUBSTITUTED = re.compile(r"\$\{[^{}]*\}")
-_SCRIPT_ENDING = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?$")
+_HUMP = lazy_pattern(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[^\W_A-Za-z0-9]+")
+_PUNCTUATION = lazy_pattern(r"[\W_]+")
+_SUBSTITUTED = lazy_pattern(r"\$\{[^{}]*\}")
+_SCRIPT_ENDING = lazy_pattern(r"(?:\.d)?\.[cm]?[jt]sx?$")
 _PROJECT_PREFIXES = (".", "/", "~/", "@/", "#/")
 """Prefixes of specifiers that name a file of the project, not a package."""
 
@@ -188,8 +179,7 @@ Enough = Callable[[], bool]
 """Called now and then while a file is parsed: return whether to stop, for example at a deadline."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactLimits:
+class FactLimits(Struct, frozen=True, kw_only=True):
     """Bounds on the work for one file; the facts say if a bound was reached."""
 
     bytes_max: int = 4 << 20

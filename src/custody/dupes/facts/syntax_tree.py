@@ -8,11 +8,13 @@ a parser that sees the end stops.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import Enough, FactLimits
 
 if TYPE_CHECKING:
@@ -23,11 +25,10 @@ TOKEN_BYTES = 4
 """The usual size of a token, including space."""
 READS_FREE = 4_096
 """Reads that are always allowed."""
-_TOKEN = re.compile(rb"\s*(?:\w+|[\x80-\xff]+|.)?", re.DOTALL)
+_TOKEN = lazy_pattern(rb"\s*(?:\w+|[\x80-\xff]+|.)?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(Struct, frozen=True):
     """How a grammar is loaded, and which texts could send it into an endless loop.
 
     A loop is noticed only when the parser reads another piece, so such a text is passed token by token: a parser that
@@ -39,8 +40,7 @@ class Grammar:
     looks_broken: Callable[[bytes], bool] = lambda _: False
 
 
-@dataclass(frozen=True, slots=True)
-class SyntaxTree:
+class SyntaxTree(Struct, frozen=True):
     """The tree of ``content``; ``root`` is None if it is not usable, and ``degraded`` says why."""
 
     content: bytes

@@ -2,17 +2,17 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 from custody.core.paths import Lines
 from custody.dupes.facts.model import Declaration, Facts
 
 
-@dataclass(frozen=True, slots=True)
-class TouchedFacts:
+class TouchedFacts(Struct, frozen=True):
     """The facts that the changed lines of one side belong to. Tuples are sorted and unique."""
 
     symbols: frozenset[str] = frozenset()

@@ -1,12 +1,14 @@
 """The walk over a syntax tree, shared by all languages: nodes in the order of the text, with their scopes."""
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import Declaration, ExportedName, FactLimits, Facts, ImportedModule, Intent, TestName
 from custody.dupes.facts.syntax_tree import Grammar, SyntaxTree, collect_syntax_nodes
 
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-@dataclass(frozen=True, slots=True)
-class NodeScope:
+class NodeScope(Struct, frozen=True):
     """The scope around a node, up to byte ``end``; ``name`` is qualified, and empty at the top."""
 
     end: int
@@ -27,11 +28,10 @@ class NodeScope:
 FILE = NodeScope(end=1 << 62, name="", kind="file", exported=True)
 
 
-_BETWEEN = re.compile(rb"(?:\s|//[^\n]*)*")
+_BETWEEN = lazy_pattern(rb"(?:\s|//[^\n]*)*")
 
 
-@dataclass(slots=True)
-class _Marks:
+class _Marks(Struct):
     """Consecutive attributes up to byte ``end``; the first one is in line ``first``."""
 
     end: int = -1
@@ -144,8 +144,7 @@ def get_named_child(node: "Node | None", index: int = 0) -> "Node | None":
 Handler = Callable[[SyntaxWalk, "Node"], None]
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageReader:
+class LanguageReader(Struct, frozen=True):
     """The reader of a language: a handler per kind of node, and ``finish``, which makes the facts.
 
     ``calls`` are handlers that only run in files for which ``wants_calls`` is true.

@@ -8,8 +8,9 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError, InputError, WorldError
 
@@ -36,15 +37,13 @@ class WorkError(CustodyError):
         self.position = position
 
 
-@dataclass(frozen=True, slots=True)
-class WorkResult(Generic[R]):
+class WorkResult(Struct, Generic[R], frozen=True):
     """The result of the function."""
 
     result: R
 
 
-@dataclass(frozen=True, slots=True)
-class WorkFailure:
+class WorkFailure(Struct, frozen=True):
     """The error of the function as text; ``family`` is the type to raise again."""
 
     family: type[CustodyError]
@@ -123,8 +122,7 @@ class WorkerPool(Protocol[H, T_contra, R]):
         """Return the outcome of a finished handle; raises ``WorkerLost`` if its worker died."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingItem(Generic[H, T]):
+class _PendingItem(Struct, Generic[H, T], frozen=True):
     position: int
     item: T
     handle: H

@@ -30,20 +30,20 @@ def gather_risky_call_evidence(
     rules = effective.of(GateRules)
     risky = [path for path in edited if any(matches_path_pattern(pattern, path) for pattern in rules.risky_paths)]
     written = [(path, answer) for path in risky for answer in edited[path] if answer.owner.is_agent]
-    asked: dict[tuple[str, SessionId, str, bool], None] = {}
+    calls_of_lines: dict[tuple[str, SessionId, str, bool], None] = {}
     for path, answer in written:
         if answer.trace is None or answer.call is None:
             return MissingEvidence(f"nothing shows which call changed '{path}'", READ_IT)
-        asked[path, answer.trace.session, answer.call, answer.grade is Grade.CLAIMED] = None
-    if not asked:
+        calls_of_lines[path, answer.trace.session, answer.call, answer.grade is Grade.CLAIMED] = None
+    if not calls_of_lines:
         return ()
-    chances = CallChances(store, {session for _, session, _, _ in asked}, believed)
+    chances = CallChances(store, {session for _, session, _, _ in calls_of_lines}, believed)
     if chances.known_calls < rules.calls_learnt_min:
         known = count_noun(chances.known_calls, "call")
         least = f"gate.calls_learnt_min = {rules.calls_learnt_min}"
         return MissingEvidence(f"only {known} of other sessions recorded ({least})", READ_IT)
     calls: dict[tuple[str, str], CallsBeforeEdit] = {}
-    for path, session, call, is_claimed in asked:
+    for path, session, call, is_claimed in calls_of_lines:
         run = chances.find_run_before(session, CallId(call), CALLS_BEFORE, is_claimed=is_claimed)
         if run is None:
             return MissingEvidence(f"cannot find the call that changed '{path}' in its session", READ_IT)

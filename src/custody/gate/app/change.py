@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.config import TEAM_FILE, EffectiveRules, Setting, TeamPolicy, list_rule_files
 from custody.core.errors import InputError
@@ -19,8 +20,7 @@ GUARDED = (TEAM_FILE, ".github/workflows/**", ".gitlab-ci.yml")
 """Patterns of the files that decide what may merge: rules, stores, reviewers and CI workflows."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeUnderReview:
+class ChangeUnderReview(Struct, frozen=True):
     """A change, the repository that holds its objects, and the files of the work tree that it leaves out."""
 
     repository: Repository
@@ -62,8 +62,7 @@ def _resolve_work_tree_review(work: WorkCommit, base: CommitSha, now_ns: int) ->
 # A change is judged by the rules of its base, so that it cannot set its own.
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The rules in force for a change, the files that set them, and the rules that the change edits.
 
     ``guarded`` are the files it edits that decide what may merge. ``team`` lists the stores and reviewers.

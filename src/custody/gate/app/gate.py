@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.attribution import LineOwner
 from custody.core.ids import digest_from_bytes
@@ -65,8 +67,7 @@ TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
 """The tables of rules that a verdict depends on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateRequest:
+class GateRequest(Struct, frozen=True, kw_only=True):
     """A change to judge: ``BASE..HEAD``, or the work tree for None; ``description`` is its author's text.
 
     With ``budget = "reserve"`` an approval that rests on trust reserves the lines of the change. Otherwise nothing is
@@ -144,8 +145,7 @@ def encode_verdict_form(report: GateReport, form: str, version: str, at: PlaceRe
     return encode_gate_sarif(report, version, rules, at or PlaceReport(RULES_FILE, None, None))
 
 
-@dataclass(frozen=True, slots=True)
-class _VerdictBinding:
+class _VerdictBinding(Struct, frozen=True):
     """The time, records and description that a verdict depends on."""
 
     now_ns: int
@@ -166,7 +166,7 @@ def _build_gate_report(
         lines[added_range.whose] += len(added_range.lines)
     basis = bound.basis
     index = None if "duplicates" in gathered.skipped else basis.index
-    digest = digest_rule_tables({table: policy.rules.tables[table] for table in TABLES})
+    digest = digest_rule_tables({table: policy.rules.table(table) for table in TABLES})
     return GateReport(
         outcome="found" if verdict.level is VerdictLevel.BLOCK else "fine",
         base=change.base,

@@ -1,8 +1,13 @@
 """Gathering of all evidence that the gate's checks need about one change."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
@@ -13,7 +18,6 @@ from custody.core.errors import InputError, StoreError
 from custody.core.ids import StoreId
 from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
-from custody.gate.app.contradictions import ContradictionCheck
 from custody.gate.app.texts import has_prose
 from custody.gate.model import (
     AddedRange,
@@ -27,10 +31,12 @@ from custody.gate.model import (
     TrustAnswer,
 )
 from custody.gate.rules import GateRules
+from custody.ledger.assurance import rate_workspace_chains
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
 from custody.store import Store
 from custody.trust import ChangeAuthor
+from custody.trust.app.approval_case import ApprovalQuery
 from custody.trust.app.approval_decision import (
     ApprovalQuestion,
     ApprovalResult,
@@ -39,20 +45,23 @@ from custody.trust.app.approval_decision import (
     make_approval_query,
     report_agent_approval,
 )
-from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
 from custody.trust.app.decision_assurance import DecisionPolicy
+from custody.trust.app.decisions import read_settled_decisions
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.gate.app.contradictions import ContradictionCheck
+
 
 READ_IT = "have a person read it"
 ASK_DOCTOR = "run 'custody doctor'"
 NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 
 
-@dataclass(frozen=True, slots=True)
-class GatheredEvidence:
+class GatheredEvidence(Struct, frozen=True):
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
     ``edited`` has the attribution of the added lines, by path. ``question`` is what ``approval`` answers, None where no
@@ -92,6 +101,8 @@ def gather_evidence(
         calls = _gather_risky_calls(workspace, gathered, policy)
     evidence = replace(
         gathered.evidence,
+        unattributed=_list_unattributed_files(review),
+        rejected_by=None if gathered.question is not None else _find_rejecting_reviewer(workspace, review, policy),
         duplicates=duplicates,
         texts=texts,
         calls=calls,
@@ -103,6 +114,8 @@ def gather_evidence(
 
 def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> GatheredEvidence:
     """Return who wrote the added lines, and the decisions about these agents."""
+    from custody.gate.app.contradictions import ContradictionCheck
+
     change = review.change
     recorded = _read_gate_record_state(workspace)  # first: the queries below may create the store
     if not change.additions and not review.left_out:
@@ -142,6 +155,30 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
         return GatheredEvidence(GateEvidence((*nothing, *left_out), change.period, recorded, unknown))
+
+
+def _list_unattributed_files(review: ChangeUnderReview) -> tuple[str, ...]:
+    """Return the files of a change that adds no lines."""
+    if review.change.additions or review.left_out:
+        return ()
+    sides = (file.change.new or file.change.old for file in review.change.files)
+    return tuple(sorted({side.path.display for side in sides if side is not None}))
+
+
+def _find_rejecting_reviewer(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> str | None:
+    """Return who rejected or reverted a change without lines of agents; trust answers for others."""
+    if not review.change.files:
+        return None
+    try:
+        with workspace.reading() as store:
+            ratings = rate_workspace_chains(workspace, store, policy.team)
+            least = Assurance(policy.rules.of(GateRules).assurance_min)
+            decisions = DecisionPolicy(policy.team, least, ratings, review.repository)
+            query = make_approval_query(policy.rules, workspace.now_ns())
+            with read_settled_decisions(store):
+                return ApprovalQuery(store, query, review.change, policy=decisions).find_rejecting_reviewer()
+    except StoreError:
+        return None  # the integrity check reports a store that cannot be read
 
 
 def _read_gate_record_state(workspace: Workspace) -> RecordState | MissingEvidence | None:
@@ -209,6 +246,8 @@ def _ask_about_trust(
 
     Lines of unknown authors belong to the attribution check.
     """
+    from custody.trust.app.audit_key import open_audit_key
+
     lines = Counter[ChangeAuthor]()
     for _, added_range in evidence.ranges:
         if added_range.author is not None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from custody.attribution.app.context import open_attribution_store
 from custody.attribution.app.foreign_states import copy_line_origins
@@ -11,6 +12,7 @@ from custody.capture.spool import Spool
 from custody.core.errors import StoreError
 from custody.core.ids import Digest, StoreId
 from custody.core.record import ChainTip
+from custody.core.structs import format_struct
 from custody.core.wire.body import format_digest
 from custody.dupes.app.indexed_changes import copy_change_index, find_changes_by_id, get_newest_change_id
 from custody.gate.wire.report import IndexExtentReport
@@ -24,8 +26,7 @@ from custody.workspace.workspace import Workspace
 # A verdict that names all of it can be reproduced, and must then be identical.
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceBasis:
+class EvidenceBasis(Struct, frozen=True):
     """The heads of all chains, the chain that the store appends to, the index, and the number of gaps.
 
     ``owned`` are the chains that the store appends to or once did; others were imported. ``index`` is None where no
@@ -78,11 +79,10 @@ def _count_evidence_gaps(workspace: Workspace) -> int | None:
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PastWorkspace(Workspace):
+class PastWorkspace(Workspace, frozen=True, kw_only=True):
     """A workspace that reads a private ``store``, with its clock stopped at the time of the snapshot."""
 
-    store: Store = field(repr=False)
+    store: Store
     signers: Mapping[StoreId, frozenset[str]] = field(default_factory=dict)
     """The keys that signed the heads of chains, as the store that they were copied from shows."""
 
@@ -115,6 +115,9 @@ class PastWorkspace(Workspace):
         """Return whether anything had been recorded."""
         return bool(self.store.tables.chains())
 
+    def __repr__(self) -> str:
+        return format_struct(self, but=("store",))
+
 
 @contextmanager
 def open_verdict_workspace(workspace: Workspace, basis: EvidenceBasis) -> Iterator[PastWorkspace]:
@@ -131,5 +134,5 @@ def open_verdict_workspace(workspace: Workspace, basis: EvidenceBasis) -> Iterat
                 set_owned_chains(store, basis.owned, basis.own)
             if basis.index is not None:
                 copy_change_index(source, basis.index.changes, store)
-        same = {workspace_field.name: getattr(workspace, workspace_field.name) for workspace_field in fields(Workspace)}
+        same = {name: getattr(workspace, name) for name in Workspace.__struct_fields__}
         yield PastWorkspace(**same, store=store, signers=signers)

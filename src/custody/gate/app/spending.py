@@ -1,7 +1,9 @@
 """The budget behind a verdict: an approval that rests on trust reserves its lines before anybody sees it."""
 
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import CustodyError
 from custody.gate.app.gather import GatheredEvidence, list_trust_answers
@@ -20,7 +22,7 @@ from custody.trust.app.approval_decision import (
     BudgetOutcome,
     SpentApproval,
     compute_agent_budgets,
-    look_at_approval,
+    preview_approval,
     refuse_unverifiable_budget,
     reserve_approval,
 )
@@ -32,8 +34,7 @@ BudgetUseMode = Literal["reserve", "look", "here"]
 GateOutcome = BudgetOutcome | Literal["none", "unverifiable"]
 
 
-@dataclass(frozen=True, slots=True)
-class SettledVerdict:
+class SettledVerdict(Struct, frozen=True):
     """A verdict with the state of its budget; ``records`` are the new reservations of this store."""
 
     verdict: GateVerdict
@@ -52,8 +53,7 @@ class SettledVerdict:
         return [reason for reason in self.verdict.reasons if reason.level is not VerdictLevel.APPROVE]
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictBudget:
+class VerdictBudget(Struct, frozen=True):
     """Settles the budget of verdicts: by these checks and rules, in this way."""
 
     workspace: Workspace
@@ -78,7 +78,7 @@ class VerdictBudget:
     def _spend(self, gathered: GatheredEvidence) -> SpentApproval:
         assert gathered.question is not None, "the caller checked it"
         if self.mode == "look":
-            return look_at_approval(self.workspace, gathered.question)
+            return preview_approval(self.workspace, gathered.question)
 
         def accept(result: ApprovalResult) -> bool:
             evidence = replace(gathered.evidence, trust=list_trust_answers(result))

@@ -1,9 +1,11 @@
 """Evidence for the gate about the texts of a change: documents, commit messages, the description."""
 
+from __future__ import annotations
+
 import stat
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from custody.cite.app.audit import ChangeAudit
 from custody.core.paths import matches_path_pattern
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.model import ChangeText, MissingEvidence
@@ -11,6 +13,10 @@ from custody.gate.rules import GateRules
 from custody.git import DiffSide, FileDiff, NoObject, Object, ObjectReader
 from custody.workspace.change import ChangeRange
 from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.cite.app.audit import ChangeAudit
+
 
 # Which texts of a change may have citations, decided without loading a parser.
 
@@ -48,6 +54,8 @@ def gather_citation_evidence(
     workspace: Workspace, review: ChangeUnderReview, description: bytes | None, policy: Policy
 ) -> tuple[ChangeText, ...]:
     """Return every text of the change that has findings or could not be read."""
+    from custody.cite.app.audit import ChangeAudit
+
     audit = ChangeAudit(workspace, policy.rules)
     documents = [file for file in review.change.files if is_document_under_review(file)]
     texts: list[ChangeText] = []

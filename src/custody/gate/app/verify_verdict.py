@@ -1,11 +1,12 @@
 """Verification of a verdict: its form, its signature, its subject, and whether it can be reproduced."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance
 from custody.core.errors import CustodyError, InputError
@@ -22,6 +23,12 @@ from custody.gate.app.snapshot import (
     digest_verdict_chains,
     open_verdict_workspace,
     read_verdict_index_extent,
+)
+from custody.gate.app.verdict_subject import (
+    find_base_problems,
+    find_default_base,
+    find_stricter_verdict_now,
+    find_unreserved_approval,
 )
 from custody.gate.model import VerdictLevel
 from custody.gate.wire.report import (
@@ -61,8 +68,7 @@ HOMES_MAX = 8
 RerunState = Literal["identical", "differs", "not", "skipped"]
 
 
-@dataclass(frozen=True, slots=True)
-class RerunResult:
+class RerunResult(Struct, frozen=True):
     """The result of judging again: whether it was possible and identical, and a sentence for each difference.
 
     ``unseen`` counts records in this store that claim a time before the verdict and are not part of its basis.
@@ -256,14 +262,13 @@ def encode_verdict_statement(report: GateReport, key: Path | None = None) -> byt
 CODES = {"differs": "verdict_differs", "not": "verdict_not_again"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictCheck:
+class VerdictCheck(Struct, frozen=True, kw_only=True):
     """A verdict to verify.
 
     ``description`` is the one that it was made with. ``allowed`` is a list of signers in OpenSSH's format, ``key`` a
-    public key; with either, the verdict must be signed by one of them. It must be about the commit ``head``, at
-    most as strict as ``level``, and rest on evidence of this ``assurance`` or more. With ``signature_only`` it is not
-    judged again.
+    public key; with either, the verdict must be signed by one of them. It must be about the commit ``head`` and its
+    change since ``base``, at most as strict as ``level``, and rest on evidence of this ``assurance`` or more. With
+    ``signature_only`` it is not judged again.
     """
 
     verdict: bytes
@@ -271,9 +276,15 @@ class VerdictCheck:
     allowed: bytes | None = None
     key: bytes | None = None
     head: str | None = None
+    base: str | None = None
     level: VerdictLevelName | None = None
     assurance: Assurance | None = None
     signature_only: bool = False
+
+    @property
+    def expects_something(self) -> bool:
+        """Return whether the caller relies on more than the form of the verdict."""
+        return any(value is not None for value in (self.head, self.base, self.level, self.assurance))
 
 
 def verify_verdict(workspace: Workspace, check: VerdictCheck) -> VerdictReport:
@@ -290,11 +301,16 @@ def verify_verdict(workspace: Workspace, check: VerdictCheck) -> VerdictReport:
         *_check_verdict_level(submitted.report),
         *_find_unmet_expectations(submitted.report, check),
         *_find_weak_assurance(submitted.report, check.assurance),
+        *_find_subject_problems(workspace, submitted.report, check, is_vouched=signature.state == "named"),
         *(
             IntegrityFinding(CODES[again.state], _describe_rerun_state(again.state, sentence))
             for sentence in again.sentences
         ),
     ]
+    if not findings and check.level is not None:
+        findings += find_unreserved_approval(submitted.report)
+        if not findings and signature.state != "named" and not check.signature_only:
+            findings += find_stricter_verdict_now(workspace, submitted.report, check.level, check.description)
     report = submitted.report
     return VerdictReport(
         outcome="found" if findings else "fine",
@@ -323,6 +339,15 @@ def _find_unmet_expectations(report: GateReport, check: VerdictCheck) -> Iterato
         yield IntegrityFinding(
             "level_too_strict", f"the verdict is '{report.level}', but at least '{check.level}' is required"
         )
+
+
+def _find_subject_problems(
+    workspace: Workspace, report: GateReport, check: VerdictCheck, *, is_vouched: bool
+) -> Iterator[IntegrityFinding]:
+    """Yield how less was judged than the caller relies on; an allowed signer vouches for the base of the verdict."""
+    if check.expects_something:
+        base = check.base if is_vouched or check.base is not None else find_default_base(workspace.repository)
+        yield from find_base_problems(workspace.repository, report, base)
 
 
 def _find_weak_assurance(report: GateReport, least: Assurance | None) -> Iterator[IntegrityFinding]:

@@ -3,12 +3,12 @@
 Sentences hold paths and titles from the change itself. They are escaped, so that they cannot inject markup or mentions.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.wire.sarif import (
     Annotation,
@@ -47,7 +47,7 @@ _ANNOTATIONS: dict[str, Literal["notice", "warning", "failure"]] = {
     "block": "failure",
 }
 _COMMANDS: dict[str, AnnotationLevel] = {"approve": "notice", "review": "warning", "block": "error"}
-_MARKUP_CHARACTERS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$])")
+_MARKUP_CHARACTERS = lazy_pattern(r"([\\`*_{}\[\]()#+\-.!|~$])")
 _HEADLINES = {
     "approve": "can merge",
     "review": "needs review",

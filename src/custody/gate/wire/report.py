@@ -3,16 +3,15 @@
 import base64
 import binascii
 import hashlib
-import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
 from custody.core.assurance import SELF_REPORTED_ONLY
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json, describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import IntegrityFinding, Report
 from custody.trust.wire import AgentApproval
@@ -256,7 +255,7 @@ BEGIN, END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 MAGIC = b"SSHSIG"
 LINE_CHARACTERS = 70
 BYTES_MAX = 64 * 1024
-_PUBLIC = re.compile(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]{1,60})[ \t]+([A-Za-z0-9+/]{40,20000}={0,2})(?:[ \t].*)?")
+_PUBLIC = lazy_pattern(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]{1,60})[ \t]+([A-Za-z0-9+/]{40,20000}={0,2})(?:[ \t].*)?")
 
 
 def signer_key_from_signature(armored: str) -> bytes:
@@ -356,8 +355,7 @@ class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signatures: list[_Signature]
 
 
-@dataclass(frozen=True, slots=True)
-class SignedStatement:
+class SignedStatement(msgspec.Struct, frozen=True):
     """The signed bytes, the id of the key, and the SSH signature."""
 
     message: bytes
@@ -365,8 +363,7 @@ class SignedStatement:
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
-class GivenVerdict:
+class GivenVerdict(msgspec.Struct, frozen=True):
     """A decoded verdict file: its form, content, subjects and signature; ``value`` has every key as written."""
 
     form: VerdictForm

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.ids import CallId, StoreId
 from custody.core.views import ObservedSpan, ToolCall, View
@@ -18,8 +20,7 @@ CHANCE_MIN = 1e-12
 """Keeps the logarithm of a probability finite."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallRun:
+class CallRun(Struct, frozen=True):
     """Consecutive calls of a session: the geometric mean of their probabilities, and their names."""
 
     chance: float

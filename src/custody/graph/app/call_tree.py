@@ -1,7 +1,8 @@
 """The calls of one session as a tree, with the calls of programs traced in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import PromptId
 from custody.core.views import ObservedSpan
@@ -20,8 +21,7 @@ from custody.store import ObservedView, Store
 DETAIL_CHARACTERS_MAX = 400
 
 
-@dataclass(frozen=True, slots=True)
-class CallRow:
+class CallRow(Struct, frozen=True):
     """One row of a call tree; ``depth`` starts at 0, ``state`` is ok, failed, running or none."""
 
     depth: int
@@ -34,8 +34,7 @@ class CallRow:
     detail: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class CallTree:
+class CallTree(Struct, frozen=True):
     """Every call of a session; ``execution`` identifies its own calls, the others come from traced programs."""
 
     execution: str

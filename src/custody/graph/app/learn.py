@@ -5,7 +5,8 @@ finished one, everything is learned again, because counts cannot be subtracted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.core.ids import PENDING, ExecutionId, SessionId
 from custody.core.record import Record
@@ -35,8 +36,7 @@ OPEN = -1
 HOUR_NS = 3_600 * 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """A session or an execution with its spans."""
 
     key: UnitId
@@ -62,8 +62,7 @@ class Unit:
         return max((span.ended_ns or span.started_ns or 0 for span in self.spans), default=0)
 
 
-@dataclass(slots=True)
-class LearnedGraph:
+class LearnedGraph(Struct):
     """The current engine, and the repairs of what was learned just now."""
 
     engine: GraphEngine
@@ -127,8 +126,7 @@ def iterate_traced_session_spans(store: Store, session: SessionId) -> Iterator[O
         yield from iterate_execution_spans(store, execution)
 
 
-@dataclass(frozen=True, slots=True)
-class _LearnPlan:
+class _LearnPlan(Struct, frozen=True):
     """The units to learn, whether to learn everything again, and the stored state when that was decided."""
 
     version: str

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
@@ -49,8 +48,7 @@ from custody.store import Store
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewOptions:
+class ViewOptions(Struct, frozen=True, kw_only=True):
     """How a graph is shown: which session, as a tree or as lanes, in which colors."""
 
     session: str | None = None

@@ -1,6 +1,6 @@
 """Nodes and edges of the graph as reports show them."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import ExecutionId
@@ -60,8 +60,7 @@ SESSIONS_MAX, SPANS_MAX = 10, 20
 """Rows read to find the session of an execution."""
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeRun:
+class EdgeRun(Struct, frozen=True):
     """A run that shows an edge: the execution, and the agent's session that it belongs to, if any."""
 
     witness: GraphWitness
@@ -69,8 +68,7 @@ class EdgeRun:
     session: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
+class Runs(Struct, frozen=True, kw_only=True):
     """An edge and the newest of its runs."""
 
     edge: GraphEdge

@@ -6,11 +6,14 @@ end is marked as inferred.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId
 from custody.core.record import Record
+from custody.core.structs import hash_struct
 from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import (
     CallStatus,
@@ -49,8 +52,7 @@ _STATUS = MappingProxyType(
 Attribute = tuple[str, bool | int | float | str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedSession:
+class CapturedSession(Struct, frozen=True):
     """The captured data of one session: calls in order, the file that each changed, the types of its subagents."""
 
     agent: AgentName
@@ -58,8 +60,11 @@ class CapturedSession:
     session: Session | None
     prompts: Sequence[Prompt]
     calls: Sequence[ToolCall]
-    files: Mapping[CallId, str] = field(default_factory=dict, hash=False)
-    types: Mapping[str, str] = field(default_factory=dict, hash=False)
+    files: Mapping[CallId, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("files", "types"))
 
 
 def load_session_spans(

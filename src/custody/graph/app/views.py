@@ -5,8 +5,10 @@ learned graph are slow to read, so they are passed in and a caller can reuse the
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.core.ids import AgentName
 from custody.core.views import ObservedSpan
@@ -42,8 +44,7 @@ THEMES: tuple[Theme, ...] = ("dark", "light")
 ViewName = Literal["graph", "tree", "lanes", "difference"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphViewRequest:
+class GraphViewRequest(Struct, frozen=True, kw_only=True):
     """The picture to draw.
 
     ``session`` is for a tree or lanes, ``root`` is an opened box of a tree, ``before`` and ``after`` are the two sides
@@ -62,8 +63,7 @@ class GraphViewRequest:
     palette: Palette = "document"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class Picture(Struct, frozen=True, kw_only=True):
     """A drawn picture. ``hidden`` calls are inside closed boxes, ``left_out`` calls or edges are for another picture.
 
     ``units`` is how many sessions and executions it was learned from; ``styles`` and ``legend`` are for Cytoscape, one

@@ -6,7 +6,8 @@ attributes is restored as it was stored; on every other span they are plain attr
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.views import SpanKind, SpanStatus
 from custody.core.wire.canonical import Json, dump_canonical_json
@@ -46,8 +47,7 @@ _KINDS = frozenset(kind.value for kind in SpanKind)
 _FIRST = ("gen_ai.", "llm.", "tool.", "mcp.", "openinference.", "session.", "error.", "otel.")
 
 
-@dataclass(frozen=True, slots=True)
-class SpanEventResult:
+class SpanEventResult(Struct, frozen=True):
     """An event, the repairs that it needed, and how many attributes were left out."""
 
     event: dict[str, Json]
@@ -91,8 +91,7 @@ def span_event_from_otlp(span: OtlpSpan, *, texts: bool = False) -> SpanEventRes
     return SpanEventResult(present, tuple(repairs), left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class _SpanName:
+class _SpanName(Struct, frozen=True):
     """The names of a span in its event; ``original`` is its name before it was adjusted."""
 
     name: str

@@ -5,10 +5,11 @@ messages, which are one message again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import ExecutionId, SessionId
@@ -133,8 +134,7 @@ CHUNK_SPANS = 2000
 """Spans in one line or message: far below the limits of readers."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanExportRequest:
+class SpanExportRequest(Struct, frozen=True):
     """Which spans to export (of one session, of one execution, or all), and the format."""
 
     session: str | None = None
@@ -142,8 +142,7 @@ class SpanExportRequest:
     protobuf: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """The spans of one execution; ``captured`` when they come from a session."""
 
     spans: Sequence[ObservedSpan]

@@ -7,10 +7,11 @@ was killed continues when it is run again.
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from custody.capture.hook.event_home import load_redaction_key, record_capture_gap
 from custody.core.errors import InputError, SpoolError
@@ -129,8 +130,7 @@ def import_otlp(workspace: Workspace, paths: Sequence[Path], *, texts: bool = Fa
     return importing.report([str(path) for path in paths])
 
 
-@dataclass(slots=True)
-class OtlpRepairs:
+class OtlpRepairs(Struct):
     """The repairs: how often, and where first."""
 
     counts: Counter[OtlpRepair] = field(default_factory=Counter)
@@ -153,8 +153,7 @@ class OtlpRepairs:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """A span to be written."""
 
     arrival: Arrival
@@ -168,8 +167,7 @@ class _Span:
         return self.execution, self.id
 
 
-@dataclass(slots=True)
-class _MissingParent:
+class _MissingParent(Struct):
     """A missing parent: how many spans name it, and where the first does."""
 
     place: SpanPlace

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.core.wire.time import parse_timestamp
 from custody.graph.wire.attribute_names import OPENINFERENCE, SPAN_KIND
@@ -28,7 +29,7 @@ from custody.graph.wire.otlp_span import (
 OtlpFields = Mapping[str, Json]
 
 VALUES_DEPTH_MAX = 32
-_WHOLE = re.compile(r"\s*[+-]?\d{1,40}\s*", re.ASCII)
+_WHOLE = lazy_pattern(r"\s*[+-]?\d{1,40}\s*", re.ASCII)
 
 
 def parse_otlp_attributes(value: Json) -> dict[str, OtlpValue]:
@@ -164,7 +165,7 @@ EXCEPTION = "exception.type"
 STATUSES = {"UNSET": 0, "OK": 1, "ERROR": 2}
 _NS = 1_000_000_000
 _DAY_SECONDS = 86_400
-_ISO = re.compile(
+_ISO = lazy_pattern(
     r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12})(?:[.,](\d{1,9})\d*)?S)?)?", re.ASCII
 )
 

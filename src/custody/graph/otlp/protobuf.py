@@ -5,7 +5,8 @@ The wire format raises ``ValueError`` for truncated or invalid bytes; the messag
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.graph.otlp.json import EXCEPTION, SCOPE
 from custody.graph.wire.otlp_span import (
@@ -165,8 +166,7 @@ def parse_otlp_protobuf(data: bytes) -> Iterator[OtlpSpan | OtlpProblem]:
         yield from (resource,) if isinstance(resource, OtlpProblem) else _parse_resource_spans(resource)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """The bytes of a message; ``cut`` if truncated, which is reported already."""
 
     data: bytes

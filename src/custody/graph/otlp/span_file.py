@@ -6,9 +6,10 @@ At most one line, value or message is in memory. Unreadable input becomes an ``O
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.wire.canonical import parse_json_bytes
@@ -33,8 +34,7 @@ UNFINISHED = (b"{", b"[", b",")
 """How the first line of an indented value ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanChunk:
+class SpanChunk(Struct, frozen=True):
     """The spans of one line, value or message; ``line`` is its number, None if the file is one value."""
 
     line: int | None
@@ -153,7 +153,7 @@ def _read_otlp_json_lines(plain: BinaryIO) -> Iterator[Part]:
 
 
 def _read_span_file_lines(plain: BinaryIO) -> Iterator[bytes]:
-    """Yield lines without their ends; of a line that is too long only the start, which is over the limit too."""
+    """Yield lines without their ends. A line over the limit is cut just above it, for the caller to reject."""
     while data := plain.readline(OBJECT_BYTES_MAX + 2):
         yield data.removesuffix(b"\n")
         long = len(data) > OBJECT_BYTES_MAX

@@ -8,10 +8,13 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from msgspec import Struct, field
+
+from custody.core.patterns import lazy_pattern
+from custody.core.structs import hash_struct
 from custody.core.wire.canonical import encode_json_text
 
 OtlpValue = None | bool | int | float | str | bytes | list["OtlpValue"] | dict[str, "OtlpValue"]
@@ -26,7 +29,7 @@ COUNT_MAX = 2**32 - 1
 TRACE_BYTES = 16
 SPAN_BYTES = 8
 _NOTHING: Mapping[str, OtlpValue] = MappingProxyType({})
-_HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)", re.ASCII)
+_HEX = lazy_pattern(r"(?:0[xX])?([0-9a-fA-F]+)", re.ASCII)
 
 
 def _empty_otlp_attributes() -> Mapping[str, OtlpValue]:
@@ -56,24 +59,24 @@ class OtlpRepair(Enum):
         return self.name.lower().replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class OtlpProblem:
+class OtlpProblem(Struct, frozen=True):
     """Input that is not a span, and why."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtlpLink:
+class OtlpLink(Struct, frozen=True):
     """A link to another span; ``trace`` is None if the trace is unknown."""
 
     trace: str | None
     span: str
-    attributes: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes, hash=False)
+    attributes: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("attributes",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtlpSpan:
+class OtlpSpan(Struct, frozen=True, kw_only=True):
     """A span with OpenTelemetry's names; ids in lower-case hex if they are OpenTelemetry's own, else unchanged.
 
     ``status`` is 0 for unset, 1 for ok, 2 for an error. A missing time is None; ``bad_times`` counts the invalid ones.
@@ -87,11 +90,14 @@ class OtlpSpan:
     end_ns: int | None = None
     status: int = 0
     message: str = ""
-    attributes: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes, hash=False)
+    attributes: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes)
     dropped: int = 0
     links: tuple[OtlpLink, ...] = ()
-    resource: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes, hash=False)
+    resource: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes)
     bad_times: int = 0
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("attributes", "resource"))
 
 
 def normalize_otlp_id(text: str, size: int) -> str | None:
@@ -143,8 +149,8 @@ NAMELESS = "unnamed"
 _PREFIX_CHARS = 180
 _DIGITS = 16
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSTORABLE = lazy_pattern(r"[\x00\ud800-\udfff]")
 
 
 def fit_span_name(text: str, chars_max: int = NAME_CHARS_MAX) -> str:

@@ -5,7 +5,6 @@ import sys
 import click
 
 from custody.core.errors import CustodyError
-from custody.intake.record import record_agent_hook_event
 from custody.terminal.frame import open_command_workspace, print_terminal_notice
 
 
@@ -26,8 +25,11 @@ def record_command(ctx: click.Context, *, agent: str, event: str | None, receipt
     \b
     Examples:
       custody record --agent claude-code < event.json
-      echo '{"custody":1,"kind":"prompt","session":"s1","text":"hello"}' | custody record --agent mine --receipt
+      echo '{"custody": 1, "kind": "prompt", "session": "s1", "text": "hello"}' |
+        custody record --agent mine --receipt
     """
+    from custody.intake.record import record_agent_hook_event
+
     if sys.stdin is None:
         print_terminal_notice("not recorded: standard input is closed")
         return 0

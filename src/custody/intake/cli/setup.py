@@ -1,37 +1,30 @@
 """``custody init``, ``custody uninstall`` and ``custody doctor``."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.core.wire.report import (
-    AgentReport,
-    DoctorCheck,
-    DoctorReport,
-    InitReport,
-    SetUpFile,
-    TeamPolicyReport,
-    UninstallReport,
-)
-from custody.intake.cli.status import HOOK_STATES, list_tool_commands
-from custody.intake.install.doctor import run_doctor_checks
-from custody.intake.install.init import (
-    TITLES,
-    InitRequest,
-    find_installed_agents,
-    find_used_agents,
-    install_agent_hooks,
-    list_purge_folders,
-    uninstall_agent_hooks,
-)
-from custody.intake.install.repository_status import find_tools_to_import
-from custody.intake.install.team_policy import write_team_policy
+from custody.intake.settings.agent_table import TITLES
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Role, Screen, StyledText, TextLine, escape_controls, wrap_text
-from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.core.wire.report import (
+        AgentReport,
+        DoctorCheck,
+        DoctorReport,
+        InitReport,
+        SetUpFile,
+        TeamPolicyReport,
+        UninstallReport,
+    )
+    from custody.workspace.workspace import Workspace
 
 
 @click.command("init")
@@ -69,13 +62,20 @@ def init_command(
       custody init --agent claude-code --agent cursor --no-git-hooks
       custody init --user --agent codex --dry-run
     """
+    from custody.intake.cli.status import list_tool_commands
+    from custody.intake.install.init import InitRequest, find_installed_agents, install_agent_hooks
+    from custody.intake.install.repository_status import find_tools_to_import
+    from custody.intake.install.team_policy import write_team_policy
+
     workspace = open_command_workspace(ctx)
     if team:
         if agents or yes or level["user"]:
             raise InputError("--team sets up no agent", hint="run 'custody init' for the agents")
         policy = write_team_policy(workspace, dry_run=level["dry_run"])
         return print_command_report(policy, "\n".join(_render_team_policy(policy)), as_json=as_json)
-    requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(workspace, yes=yes, user=level["user"])
+    requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(
+        workspace, yes=yes or (level["dry_run"] and not sys.stdin.isatty()), user=level["user"]
+    )
     report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
     machine = find_installed_agents(workspace, user=True)
     lines = [_render_agent_setup(report, machine, show_missing=not agents)]
@@ -96,6 +96,8 @@ def _render_team_policy(report: TeamPolicyReport) -> Iterator[str]:
 
 def _choose_setup_agents(workspace: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:
     """Return the agents used in this repository that the user confirms; for the user's level, the installed ones."""
+    from custody.intake.install.init import find_installed_agents, find_used_agents
+
     used = find_installed_agents(workspace, user=True) if user else find_used_agents(workspace)
     if yes:
         return tuple(used)
@@ -164,6 +166,8 @@ def uninstall_command(ctx: click.Context, *, user: bool, purge: bool, yes: bool,
       custody uninstall --user
       custody uninstall --purge
     """
+    from custody.intake.install.init import list_purge_folders, uninstall_agent_hooks
+
     workspace = open_command_workspace(ctx)
     if purge and not yes:
         if not sys.stdin.isatty():
@@ -206,6 +210,8 @@ def doctor_command(ctx: click.Context, *, rebuild: bool, verbose: bool, as_json:
       custody doctor
       custody doctor --rebuild
     """
+    from custody.intake.install.doctor import run_doctor_checks
+
     report = run_doctor_checks(open_command_workspace(ctx), rebuild=rebuild)
     return print_command_report(
         report, render_doctor_checks(report, current_screen(), verbose=verbose), as_json=as_json
@@ -252,6 +258,8 @@ def _wrap_below(text: str, screen: Screen, *, indent: int) -> list[str]:
 
 def _render_doctor_agents(report: DoctorReport) -> list[str]:
     """Return a line for each agent that is installed, has records or sessions on disk; the others share one line."""
+    from custody.intake.cli.status import HOOK_STATES
+
     on_disk = [agent.name for agent in report.agents if agent.backfill is not None and agent.backfill.transcripts]
     present = [agent for agent in report.agents if agent.here or agent.last is not None or agent.name in on_disk]
     lines = ["agents:"] if present else []

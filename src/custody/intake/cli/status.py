@@ -1,11 +1,17 @@
 """``custody`` without a verb: the state of this repository and the next command."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from custody.core.plural import count_noun, noun_for_count
-from custody.intake.install.repository_status import RepositoryStatus
 from custody.terminal.dates import format_when
 from custody.terminal.screen import Screen, StyledText, TextLine, table_lines
+
+if TYPE_CHECKING:
+    from custody.intake.install.repository_status import RepositoryStatus
+
 
 HOOK_STATES = {
     "set up": "hooks installed",

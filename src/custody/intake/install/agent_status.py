@@ -3,9 +3,10 @@
 import os
 import shutil
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from custody.capture.hook.install import is_hook_current, is_hook_installed
 from custody.core.errors import InputError
@@ -13,7 +14,7 @@ from custody.core.plural import noun_for_count
 from custody.core.wire.report import AgentReport
 from custody.core.wire.time import format_timestamp
 from custody.intake.backfill import list_backfill_work_trees, preview_agent_backfill
-from custody.intake.install.init import TITLES, find_installed_agents
+from custody.intake.install.init import find_installed_agents
 from custody.intake.install.site import (
     HookEntry,
     InstallSite,
@@ -26,6 +27,7 @@ from custody.intake.install.site import (
 )
 from custody.intake.queries import CapturedAgentRow, list_captured_agents, list_captured_sessions
 from custody.intake.settings import AGENTS, list_settings_hook_commands
+from custody.intake.settings.agent_table import TITLES
 from custody.store import Store
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
@@ -64,8 +66,7 @@ def report_workspace_agents(workspace: Workspace) -> list[AgentReport]:
         return report_agent_status(workspace, store)
 
 
-@dataclass(frozen=True, slots=True)
-class HookStatus:
+class HookStatus(Struct, frozen=True):
     """Whether an agent's settings record its work, as a value of ``AgentReport.hooks``, and in which file."""
 
     state: str

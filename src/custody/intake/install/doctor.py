@@ -111,11 +111,12 @@ def _rebuild_store_views(workspace: Workspace) -> int:
 
 
 def _diagnose_store_chains(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    own = store.own()
+    own, sealed = store.own(), store.read_sealed_positions() or {}
     for head in store.tables.chains():
         if head.store != PENDING:
             origin = "own" if head.store == own else "an earlier chain, or a copy"
-            yield "well", f"chain {head.store}: {count_noun(head.seq, 'record')} ({origin})", None
+            verified = "" if store.is_shared else f", {sealed.get(head.store, 0):,} verified"
+            yield "well", f"chain {head.store}: {count_noun(head.seq, 'record')}{verified} ({origin})", None
     if own is None:
         yield "note", "nothing has been recorded yet", "records are added while an agent works"
 

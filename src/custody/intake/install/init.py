@@ -7,14 +7,16 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.hook.durable import make_durable_folder
 from custody.capture.hook.install import (
     add_hooked_agents,
     assign_repository_id,
+    git_hook_shell_command,
     hook_shell_command,
     install_hook,
     remove_hook,
@@ -53,23 +55,19 @@ from custody.intake.settings import (
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Recorder:
+class Recorder(Struct, frozen=True):
     """The operations of ``capture/hook``; tests replace them."""
 
     install: Callable[[Path], bool] = install_hook
     remove: Callable[[Path], bool] = remove_hook
     shell: Callable[..., str] = hook_shell_command
+    git_shell: Callable[[Path, str], str] = git_hook_shell_command
 
 
 RECORDER = Recorder()
 
-TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()})
-"""Display names of the agents that can be set up."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitRequest:
+class InitRequest(Struct, frozen=True, kw_only=True):
     """The agents to set up, at which level, with or without git's hooks, and whether to write anything."""
 
     agents: tuple[str, ...]
@@ -146,8 +144,7 @@ def _preview_agent_backfills(workspace: Workspace, request: InitRequest) -> dict
     return {name: preview for name, preview in previews if preview is not None and preview.transcripts}
 
 
-@dataclass(frozen=True, slots=True)
-class _PlannedChange:
+class _PlannedChange(Struct, frozen=True):
     """A change, and the home folder with the manifest for it."""
 
     home: Path
@@ -203,7 +200,7 @@ def _add_manifest_user(edit: Edit, home: Path) -> Edit:
 
 
 def _plan_git_hook(site: InstallSite, name: str, recorder: Recorder) -> _PlannedChange:
-    command = recorder.shell(site.home, "git", "--event", name)
+    command = recorder.git_shell(site.home, name)
     note = Manifest.of(site.home).notes.get(str(site.hook_folder.path / name))
     return _PlannedChange(site.home, make_git_hook_edit(site.hook_folder, name, command, note))
 
@@ -288,10 +285,10 @@ def uninstall_agent_hooks(
     edits = [*_undo_manifest_edits(site, [*own.notes.values(), *unused]), *_undo_unlisted_edits(site, own)]
     apply_settings_edits(edits)
     by_hand = {str(edit.path) for edit in edits if edit.by_hand is not None}
-    own.without(set(own.notes) - by_hand).keep()
+    own.drop_files(set(own.notes) - by_hand).keep()
     homes = [site.home] if recorder.remove(site.home) else []
     if not user:
-        shared = _remove_manifest_user(shared, site.home).without(note.path for note in unused)
+        shared = _remove_manifest_user(shared, site.home).drop_files(note.path for note in unused)
         shared.keep()
         if unused and not shared.notes and recorder.remove(site.state):
             homes.append(site.state)

@@ -2,9 +2,11 @@
 
 import os
 import shlex
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.hook.event_home import list_hooked_agents
 from custody.capture.hook.install import LAUNCHER, hook_argv, is_hook_installed
@@ -31,9 +33,11 @@ WHERE_SET_UP = "--where-set-up"
 """Makes a hook in the user's settings record only in repositories that were set up for its agent."""
 
 
-@dataclass(frozen=True)
-class InstallSite:
-    """Where hooks are installed: a repository, or (None) the user's level; ``state`` is our folder of the user."""
+class InstallSite(Struct, frozen=True, dict=True):
+    """Where hooks are installed: in a repository, or for the user if it is None.
+
+    ``state`` is custody's folder of the user.
+    """
 
     repository: Repository | None
     places: SettingsPlaces
@@ -85,8 +89,7 @@ class InstallSite:
         return [RepoPath(b"/".join(parts[: number + 1])) for number in range(len(parts))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookEntry:
+class HookEntry(Struct, frozen=True, kw_only=True):
     """An agent's settings ``file`` that runs a copy of the hook; ``argv`` is None if the copy is not of this site.
 
     ``records``: this entry records the agent's work in this repository. ``wrong`` is the reason why it does not,
@@ -120,7 +123,7 @@ def find_disabled_hooks(places: SettingsPlaces) -> dict[str, tuple[Path, str]]:
     """Return the agents whose settings disable all hooks, with the file and the setting that decides."""
     disabled = {}
     for agent in AGENTS.values():
-        settings = ((file, find_hooks_off_setting(file, agent)) for file in places.all_files(agent))
+        settings = ((file, find_hooks_off_setting(file, agent)) for file in places.list_files(agent))
         first = next(((file, key) for file, key in settings if key is not None), None)
         if first is not None and first[1]:
             disabled[agent.name] = (first[0], first[1])
@@ -152,7 +155,7 @@ def list_foreign_git_hooks(workspace: Workspace) -> list[Path]:
     """Return git's hooks in which our lines run another repository's copy of the hook."""
     site = InstallSite.of(workspace, user=False)
     paths = (site.hook_folder.path / name for name in HOOKS)
-    return [path for path in paths if runs_other_hook_copy(path, site.home / "hook" / LAUNCHER)]
+    return [path for path in paths if runs_other_hook_copy(path, site.home)]
 
 
 def _make_hook_entry(site: InstallSite, agent: Agent, file: Path, command: str) -> HookEntry:

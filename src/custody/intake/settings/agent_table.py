@@ -24,13 +24,14 @@ What turns hooks off: the hooks references of Claude Code, Codex, Gemini CLI and
 """
 
 import os
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from msgspec import Struct, field
+
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings import toml_text
 from custody.intake.settings.files import read_optional_settings
 from custody.intake.settings.jsonc import JsoncError, JsoncValue
@@ -46,8 +47,7 @@ UNKNOWN_EVENTS_ARE_FINE: ProgramVersion = (2, 1, 101)
 """From this Claude Code on, an event that it does not know yet does no harm."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentEvent:
+class AgentEvent(Struct, frozen=True):
     """One event of an agent: its name, its matcher (None: the key is left out), and since when it exists."""
 
     name: str
@@ -55,8 +55,7 @@ class AgentEvent:
     since: ProgramVersion = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(Struct, frozen=True, kw_only=True):
     """One agent; ``project`` and ``user`` are its settings below the work tree and below its folder in the home.
 
     ``grouped`` entries are ``{"matcher", "hooks": [{"type", "command"}]}``, others ``{"command"}``, with a
@@ -230,8 +229,8 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
 )
 
 
-_VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
-_PACKAGE_VERSION = re.compile(rb'"version"\s*:\s*"(\d+(?:\.\d+){1,3})')
+_VERSION = lazy_pattern(r"\d+(?:\.\d+){1,3}")
+_PACKAGE_VERSION = lazy_pattern(rb'"version"\s*:\s*"(\d+(?:\.\d+){1,3})')
 
 
 def user_state_folder(environment: Mapping[str, str], home: Path) -> Path:
@@ -240,8 +239,7 @@ def user_state_folder(environment: Mapping[str, str], home: Path) -> Path:
     return (Path(configured) if os.path.isabs(configured) else home / ".local" / "state") / "custody"
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsPlaces:
+class SettingsPlaces(Struct, frozen=True):
     """Where settings can be: a work tree (or none), the user's home, and the environment."""
 
     work_tree: Path | None
@@ -269,7 +267,7 @@ class SettingsPlaces:
         """Return every file that the agent reads for this user's settings."""
         return [self.user_folder(agent) / name for name in agent.user]
 
-    def all_files(self, agent: Agent) -> list[Path]:
+    def list_files(self, agent: Agent) -> list[Path]:
         """Return every file with settings for the agent's hooks, the strongest first."""
         project = self.project_file(agent)
         beside = [] if project is None else [project.parent / name for name in agent.more]
@@ -321,3 +319,7 @@ def _read_settings_leniently(path: Path) -> bytes:
         return read_optional_settings(path) or b""
     except (InputError, OSError):
         return b""  # only the version is missing then
+
+
+TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()})
+"""Display names of the agents that can be set up."""

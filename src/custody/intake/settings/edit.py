@@ -5,9 +5,10 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 from custody.core.errors import CustodyError, WorldError
 from custody.intake.settings.files import (
@@ -28,8 +29,7 @@ ASIDE = ".custody-chained"
 """The suffix of an existing hook that is saved next to ours and run by it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class Edit(Struct, frozen=True, kw_only=True):
     """The change of one file; None stands for a file that does not exist.
 
     ``path`` is how people know the file, ``target`` where its bytes are (links followed). ``aside`` saves the old file
@@ -156,8 +156,7 @@ def _remove_edit_folders(edit: Edit) -> None:
 # A failure to undo must not hide the first error.
 
 
-@dataclass(frozen=True, slots=True)
-class _PreviousFile:
+class _PreviousFile(Struct, frozen=True):
     """The state of a path before an edit: nothing, a link, or a file."""
 
     path: Path

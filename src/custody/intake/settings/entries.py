@@ -3,10 +3,11 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import MARK, Agent, AgentEvent, ProgramVersion
@@ -16,8 +17,7 @@ HOOKS = "hooks"
 """The key of the events in the settings of all agents."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookRequest:
+class HookRequest(Struct, frozen=True):
     """The entries for a settings file: these events of this agent run this command."""
 
     agent: Agent

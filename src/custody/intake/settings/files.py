@@ -5,8 +5,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import InputError, WorldError
 from custody.core.platform import CLOEXEC, NOCTTY, NOFOLLOW, NONBLOCK, sync_folder
@@ -19,8 +20,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFile:
+class SettingsFile(Struct, frozen=True):
     """A file: ``target`` is the end of all symbolic links, ``data`` is None if it does not exist."""
 
     path: Path

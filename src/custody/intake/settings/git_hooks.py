@@ -8,11 +8,13 @@ its place run it first, with the same arguments and input, and end with its exit
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from custody.core.errors import CustodyError, InputError
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings.agent_table import MARK
 from custody.intake.settings.edit import ASIDE, Edit, make_settings_file_edit
 from custody.intake.settings.files import (
@@ -34,15 +36,16 @@ HOOKS = ("post-commit", "post-rewrite", "post-merge")
 """The hooks after which commits need a link: committed, amended or rebased, merged."""
 
 _READS_INPUT = "post-rewrite"
+_SCRIPT_MARK = "/hook/commit.sh"
 
 BEGIN = b"# >>> custody: added by 'custody init', taken out by 'custody uninstall' >>>\n"
 END = b"# <<< custody <<<\n"
 
-_BLOCK = re.compile(re.escape(BEGIN) + rb".*?" + re.escape(END), re.DOTALL)
-_SHELL = re.compile(rb"#![ \t]*(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|z)?sh\b")
+_BLOCK = lazy_pattern(re.escape(BEGIN) + rb".*?" + re.escape(END), re.DOTALL)
+_SHELL = lazy_pattern(rb"#![ \t]*(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|z)?sh\b")
 # Words after which our lines might not run, or would be part of another text.
-_LEAVES = re.compile(rb"\b(?:exec|exit|return|source)\b|^[ \t]*\.[ \t]|<<|\\\s*\Z", re.MULTILINE)
-_ASKS_ITS_NAME = re.compile(rb"basename[^\n]*\$\{?0|\$\{0##|\$PROGRAM_NAME|File\.basename\(\$0|sys\.argv\[0\]")
+_LEAVES = lazy_pattern(rb"\b(?:exec|exit|return|source)\b|^[ \t]*\.[ \t]|<<|\\\s*\Z", re.MULTILINE)
+_ASKS_ITS_NAME = lazy_pattern(rb"basename[^\n]*\$\{?0|\$\{0##|\$PROGRAM_NAME|File\.basename\(\$0|sys\.argv\[0\]")
 
 _PRELUDE = """\
 #!/bin/sh
@@ -59,8 +62,7 @@ if [ -x "$0{aside}" ]; then custody_feed | "$0{aside}" "$@"; fi
 _SHEBANG = b"#!/bin/sh\n"
 
 
-@dataclass(frozen=True, slots=True)
-class HookFolder:
+class HookFolder(Struct, frozen=True):
     """Where git finds hooks; ``refused`` is why we must not change it, ``advised`` where lines go instead."""
 
     path: Path
@@ -86,19 +88,22 @@ class HookFolder:
 def make_shared_hook_line(name: str) -> str:
     """Return the line for a shared hook file: it does nothing where custody is not set up."""
     feed = "" if name == _READS_INPUT else " </dev/null"
+    script = f'"$custody_dir{_SCRIPT_MARK}"'
     return (
-        'custody="$(git rev-parse --git-common-dir)/custody/hook/record.py"; '
-        f'if [ -f "$custody" ]; then python3 -I -S "$custody" --agent git --event {name}{feed} >/dev/null; fi || :'
+        f'custody_event={name}; custody_dir="$(git rev-parse --git-common-dir)/custody"; '
+        f"if [ -f {script} ]; then ( . {script} ){feed} >/dev/null 2>&1; fi || :"
     )
 
 
-def runs_other_hook_copy(path: Path, hook: Path) -> bool:
-    """Return whether our lines in the hook at ``path`` run another copy than ``hook``; False if it is unreadable."""
+def runs_other_hook_copy(path: Path, home: Path) -> bool:
+    """Return whether our lines in the hook at ``path`` run another copy than ``home``'s; False if it is unreadable."""
     try:
         block = _BLOCK.search(read_settings_file(path).data or b"")
     except CustodyError:
         return False
-    return block is not None and shlex.quote(str(hook)).encode("utf-8", "surrogateescape") not in block[0]
+    # Lines of older versions run the recorder itself.
+    copies = (shlex.quote(f"{home}{mark.removeprefix('/custody')}") for mark in (MARK, _SCRIPT_MARK))
+    return block is not None and not any(copy.encode("utf-8", "surrogateescape") in block[0] for copy in copies)
 
 
 def make_git_hook_edit(folder: HookFolder, name: str, command: str, note: ManifestEntry | None = None) -> Edit:
@@ -139,7 +144,7 @@ def _make_hook_file_edit(file: SettingsFile, after: bytes | None, what: str, **m
 def _advise_git_hook_edit(path: Path, advised: Path, why: str) -> Edit:
     """Return an edit that changes nothing; unless the line exists already, the user has to add it."""
     data = read_settings_file(advised).data
-    if data is not None and MARK.encode() in data:
+    if data is not None and (MARK.encode() in data or _SCRIPT_MARK.encode() in data):
         return Edit(path=advised, target=advised, before=data, after=data, whose="git", what="unchanged")
     line = make_shared_hook_line(path.name)
     return Edit(path=advised, target=advised, before=data, after=data, whose="git", what=why, by_hand=line)
@@ -258,12 +263,12 @@ def _render_hook_prelude(name: str) -> bytes:
 
 
 def _render_hook_block(name: str, command: str, *, saved: bool = False) -> bytes:
-    """Return our lines; whatever happens in them, the hook keeps its exit status."""
+    """Return our lines: they start no process, print nothing, and the hook keeps its exit status."""
     assert "\n" not in command, "it is one line"
     if name != _READS_INPUT:
-        run = f"( {command} ) </dev/null >/dev/null || :"
+        run = f"{{ {command}; }} </dev/null >/dev/null 2>&1 || :"
     else:
-        run = f"{'custody_feed | ' if saved else ''}( {command} ) >/dev/null || :"
+        run = f"{'custody_feed | ' if saved else ''}{{ {command}; }} >/dev/null 2>&1 || :"
     return BEGIN + f'custody_status=$?\n{run}\nexit "$custody_status"\n'.encode("utf-8", "surrogateescape") + END
 
 
@@ -279,7 +284,7 @@ def _has_git_hook_file(file: SettingsFile) -> bool:
 # and should not be committed by accident. They are optional: a link or a read-only file is not changed.
 
 
-_EXCLUDE_BLOCK = re.compile(re.escape(BEGIN) + rb"(.*?)" + re.escape(END), re.DOTALL)
+_EXCLUDE_BLOCK = lazy_pattern(re.escape(BEGIN) + rb"(.*?)" + re.escape(END), re.DOTALL)
 
 
 def make_git_exclude_edit(path: Path, names: Iterable[str], note: ManifestEntry | None = None) -> Edit | None:

@@ -7,8 +7,10 @@ insertion at these positions has the expected meaning.
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings.manifest import ByteSwap
 
 NESTING_MAX = 128
@@ -16,11 +18,11 @@ BOM = b"\xef\xbb\xbf"
 
 JsoncValue = None | bool | int | float | str | list["JsoncValue"] | dict[str, "JsoncValue"]
 
-COMMENT = re.compile(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+COMMENT = lazy_pattern(rb"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 # No possessive group here: before Python 3.11.5 one that holds backtracking matches wrongly (gh-106052).
-_TRIVIA = re.compile(rb"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\.)*"', re.DOTALL)
-_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_TRIVIA = lazy_pattern(rb"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*", re.DOTALL)
+_STRING = lazy_pattern(rb'"(?:[^"\\\x00-\x1f]++|\\.)*"', re.DOTALL)
+_NUMBER = lazy_pattern(rb"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS: tuple[tuple[bytes, JsoncValue], ...] = ((b"true", True), (b"false", False), (b"null", None))
 _DIGITS_MAX = 300
 
@@ -39,8 +41,7 @@ class JsoncError(ValueError):
         return cls(problem, data.count(b"\n", 0, place) + 1, column)
 
 
-@dataclass(frozen=True, slots=True)
-class JsoncMember:
+class JsoncMember(Struct, frozen=True):
     """One entry of an object or an array: from ``start`` (its key's, in an object) to ``node.end``.
 
     ``key_end`` is the end of its key (in an array, its start); ``comma`` the position of the comma after it, if any.
@@ -53,8 +54,7 @@ class JsoncMember:
     comma: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class JsoncNode:
+class JsoncNode(Struct, frozen=True):
     """A value and its position: from ``start`` up to ``end``, brackets included."""
 
     value: JsoncValue
@@ -196,13 +196,12 @@ Items = Sequence[tuple[str | None, JsoncValue]]
 """New members of a container: names and values, or None and values for an array."""
 
 _BLANK = b" \t\r\n"
-_SAME_LINE_COMMENT = re.compile(rb"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)")
-_INDENT = re.compile(rb"[ \t]*")
-_LINE_END = re.compile(rb"[ \t]*\r?\n")
+_SAME_LINE_COMMENT = lazy_pattern(rb"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)")
+_INDENT = lazy_pattern(rb"[ \t]*")
+_LINE_END = lazy_pattern(rb"[ \t]*\r?\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """The layout of a text: its line ends, one step of indentation, and whether it is on one line."""
 
     newline: bytes = b"\n"

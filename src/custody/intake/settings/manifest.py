@@ -8,11 +8,14 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings.files import (
     delete_empty_settings_folder,
     make_settings_folder,
@@ -22,8 +25,7 @@ from custody.intake.settings.files import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ByteSwap:
+class ByteSwap(Struct, frozen=True):
     """A reversible change: at ``at`` of the old bytes, ``was`` becomes ``now``. An insertion has an empty ``was``.
 
     If a comment is between a comma and the next entry, ``was`` is that comment.
@@ -69,11 +71,10 @@ def undo_exact_byte_swaps(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
 
 FOLDER = "backup"
 _NAME = "manifest.json"
-_COPY = re.compile(r"(\d+)-.*", re.DOTALL)
+_COPY = lazy_pattern(r"(\d+)-.*", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestEntry:
+class ManifestEntry(Struct, frozen=True, kw_only=True):
     """Our change of the file ``path``: ``after`` and ``aside`` are digests of what we wrote.
 
     ``created``: the file is new. ``members``: the keys that we added, with dots between levels. ``folders``: the
@@ -96,8 +97,7 @@ def digest_settings_bytes(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """The notes of one home (a repository's, or the user's), by path."""
 
     home: Path
@@ -121,7 +121,7 @@ class Manifest:
         """Return a manifest with these notes added."""
         return replace(self, notes={**self.notes, **{note.path: note for note in notes}})
 
-    def without(self, paths: Iterable[str]) -> "Manifest":
+    def drop_files(self, paths: Iterable[str]) -> "Manifest":
         """Return a manifest without the notes on ``paths``."""
         gone = set(paths)
         return replace(self, notes={path: note for path, note in self.notes.items() if path not in gone})

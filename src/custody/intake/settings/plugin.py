@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings.agent_table import MARK, Agent
 from custody.intake.settings.edit import Edit, make_settings_file_edit
 from custody.intake.settings.entries import HookRequest
@@ -23,8 +24,8 @@ HEAD = (
 )
 PLACE = '"@RECORD@"'
 
-_OURS = re.compile(rb"// custody's plugin for [^\n]*\n// [^\n]*\n// sha256: ([0-9a-f]{64})\n")
-_COMMAND = re.compile(rb'^const RECORD = ("(?:[^"\\\n]|\\.)*")$', re.MULTILINE)
+_OURS = lazy_pattern(rb"// custody's plugin for [^\n]*\n// [^\n]*\n// sha256: ([0-9a-f]{64})\n")
+_COMMAND = lazy_pattern(rb'^const RECORD = ("(?:[^"\\\n]|\\.)*")$', re.MULTILINE)
 
 
 def render_agent_plugin(request: HookRequest) -> bytes:

@@ -5,9 +5,11 @@ An unreadable file is rejected with a message about what to add or remove by han
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings import toml_text
@@ -187,8 +189,7 @@ def remove_own_hook_settings(data: bytes, agent: Agent, note: ManifestEntry | No
     return None if note is not None and note.created and after.strip() in (b"", b"{}") else after
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnEntries:
+class _OwnEntries(Struct, frozen=True):
     """Our part of a file: entries by what they run, and the keys in ``members``; None if no note lists them.
 
     A key is no longer ours if it has a comment next to our entries.
@@ -208,7 +209,7 @@ class _OwnEntries:
         """Return whether ``key`` is removed if it is empty without our entries."""
         return key not in self.commented and (self.members is None or key in self.members)
 
-    def removed_keys(self, *, hooks_gone: bool) -> set[str]:
+    def list_removed_keys(self, *, hooks_gone: bool) -> set[str]:
         """Return the top-level keys to remove: empty hooks, and keys that we added and that no other hook needs."""
         added = set(self.agent.fixed) & (self.members or set())
         if hooks_gone:
@@ -234,7 +235,7 @@ def _prune_own_hook_settings(value: dict[str, Any], ours: _OwnEntries) -> dict[s
         kept = remove_own_hook_entries(ours.agent, entries) if isinstance(entries, list) else entries
         if kept or not entries or not ours.is_removed_key(f"{HOOKS}.{event}"):
             hooks[event] = kept
-    gone = ours.removed_keys(hooks_gone=not hooks and ours.is_removed_key(HOOKS))
+    gone = ours.list_removed_keys(hooks_gone=not hooks and ours.is_removed_key(HOOKS))
     return {key: hooks if key == HOOKS else each for key, each in value.items() if key not in gone}
 
 
@@ -289,7 +290,7 @@ def _cut_own_hook_entries(data: bytes, root: JsoncNode, ours: _OwnEntries) -> li
             ]
     hooks_gone = len(empty) == len(hooks.node.members) and ours.is_removed_key(HOOKS)
     cuts += remove_jsonc_members(data, hooks.node, empty) if empty and not hooks_gone else []
-    keys = ours.removed_keys(hooks_gone=hooks_gone)
+    keys = ours.list_removed_keys(hooks_gone=hooks_gone)
     numbers = {number for number, member in enumerate(root.members) if member.key in keys}
     return cuts + (remove_jsonc_members(data, root, numbers) if numbers else [])
 

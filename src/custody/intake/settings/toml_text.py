@@ -10,15 +10,16 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings.jsonc import JsoncError, JsoncValue
 from custody.intake.settings.manifest import ByteSwap, apply_byte_swaps
 
 PLACES_MAX = 500
 """How many brackets are tried as the place for an entry inside a one-line table."""
 
-_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
-_HEADER = re.compile(rb"[ \t]*\[")
-_PAIR = re.compile(rb"[ \t]*[A-Za-z_]+[ \t]*=")
+_PLACE = lazy_pattern(r"\(at line (\d+), column (\d+)\)")
+_HEADER = lazy_pattern(rb"[ \t]*\[")
+_PAIR = lazy_pattern(rb"[ \t]*[A-Za-z_]+[ \t]*=")
 
 Entries = Sequence[tuple[str, dict[str, JsoncValue]]]
 

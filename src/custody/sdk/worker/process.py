@@ -6,11 +6,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
 from typing import IO
+
+from msgspec import Struct, field
 
 from custody.core.errors import WorldError
 
@@ -22,16 +23,14 @@ END_SECONDS = 5.0
 _CHUNK = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of a worker."""
 
     memory_bytes: int = 512 * 1024 * 1024
     output_bytes: int = 64 * 1024
 
 
-@dataclass(slots=True)
-class CapturedOutput:
+class CapturedOutput(Struct):
     """The output of a program, up to a limit; ``dropped`` counts the bytes beyond it."""
 
     limit: int
@@ -50,8 +49,7 @@ class CapturedOutput:
         return self.data.decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerEnd:
+class WorkerEnd(Struct, frozen=True):
     """The end of a worker: its exit status, negative for the signal that killed it; its output."""
 
     status: int

@@ -5,11 +5,12 @@ Only the sent fields are compared, since sizes and authors may be read from a re
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.time import parse_timestamp
 from custody.intake.record import open_redaction_key, redact_event_payload
 from custody.server.wire.service import DecisionBody
@@ -27,7 +28,7 @@ from custody.trust.app.show import report_score_step
 from custody.trust.wire import TrustRecordReport
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _RESERVED_PREFIXES = ("commit:", "revert:")
 """The prefixes of ids that custody derives from commits."""
 
@@ -36,8 +37,7 @@ class ConflictingDecision(InputError):
     """A different decision is stored under the same name."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedDecision:
+class RecordedDecision(Struct, frozen=True):
     """The record of a decision, and whether it is new."""
 
     report: TrustRecordReport

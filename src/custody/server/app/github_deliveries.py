@@ -1,13 +1,15 @@
 """Webhook deliveries of GitHub, and the project of each repository."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import digest_from_bytes
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 from custody.server.app.github_jobs import INDEX, JUDGE, OUTCOME, REVERTS, GitHubSettings, open_github_site
 from custody.server.app.jobs import NewJob, add_job
@@ -28,7 +30,7 @@ from custody.server.github.shapes import (
 )
 from custody.workspace.workspace import Workspace
 
-GUID = re.compile(r"[A-Za-z0-9-]{8,64}")
+GUID = lazy_pattern(r"[A-Za-z0-9-]{8,64}")
 QUEUED = "queued"
 """The result for a delivery that added jobs."""
 CHECKED_ACTIONS = frozenset(("opened", "reopened", "synchronize", "edited", "ready_for_review"))
@@ -38,8 +40,7 @@ class UntrustedDelivery(InputError):
     """A delivery without a valid signature, or without a configured secret."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookDelivery:
+class WebhookDelivery(Struct, frozen=True):
     """A raw delivery: its headers and the signed bytes."""
 
     event: str
@@ -48,8 +49,7 @@ class WebhookDelivery:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryIntake:
+class DeliveryIntake(Struct, frozen=True):
     """Turns deliveries into jobs."""
 
     settings: GitHubSettings

@@ -3,14 +3,17 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from custody import __version__
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
+from custody.core.structs import format_struct
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
 from custody.gate.app.gate import GateRequest, encode_verdict_form, gate
@@ -42,17 +45,19 @@ SECRET_BYTES_MIN = 16
 """A shorter secret could be guessed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitHubSettings:
+class GitHubSettings(Struct, frozen=True, kw_only=True):
     """How to reach GitHub; None for what is not set."""
 
     api: str = API
     git: str = "https://github.com"
     """The base URL of repositories."""
     key: ApiCredential | None = None
-    secret: bytes | None = field(default=None, repr=False)
+    secret: bytes | None = None
     mirrors: Path | None = None
     comments: bool = False
+
+    def __repr__(self) -> str:
+        return format_struct(self, but=("secret",))
 
 
 def read_github_settings(environment: Mapping[str, str] = os.environ) -> GitHubSettings:
@@ -150,8 +155,7 @@ class ReviewFate(Enum):
     """Its head moved at every attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """The result and the verdict; ``level`` is None if the change could not be checked."""
 
     fate: ReviewFate
@@ -162,8 +166,7 @@ Fetch = Callable[[int], None]
 """Fetches the objects of a pull request into the repository of the workspace."""
 
 
-@dataclass(frozen=True, slots=True)
-class PullRequestJudge:
+class PullRequestJudge(Struct, frozen=True):
     """Checks the pull requests of one repository and reports to GitHub."""
 
     workspace: Workspace
@@ -245,8 +248,7 @@ JUDGE, OUTCOME, REVERTS, INDEX = "github.judge", "github.outcome", "github.rever
 """The kinds of these jobs."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitHubSite:
+class GitHubSite(Struct, frozen=True):
     """A repository on GitHub: its mirror, the workspace of the mirror, the API."""
 
     repository: str

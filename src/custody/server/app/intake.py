@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.capture.claims.traces import event_from_foreign_trace, normalize_foreign_timestamp
 from custody.capture.hook.event_home import load_redaction_key
@@ -24,7 +25,7 @@ from custody.graph.otlp.protobuf import parse_otlp_protobuf
 from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem
 from custody.intake.record import redact_event_payload
 from custody.server.queries import PageTables
-from custody.server.wire.service import conversation_from_json
+from custody.server.wire.service import parse_conversation_body
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
@@ -36,8 +37,7 @@ GENERIC_KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
 _NAME_DIGITS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedItem:
+class RejectedItem(Struct, frozen=True):
     """A sent item that cannot be stored, with the reason."""
 
     why: str
@@ -47,16 +47,14 @@ Item = tuple[Arrival, ...] | RejectedItem
 """A sent item: its records, or why it has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class SentItems:
+class SentItems(Struct, frozen=True):
     """The items of one request; ``single`` if it was not a list."""
 
     items: tuple[Item, ...]
     single: bool
 
 
-@dataclass(frozen=True)
-class Intake:
+class Intake(Struct, frozen=True, dict=True):
     """Parses the items sent to one project."""
 
     workspace: Workspace
@@ -125,7 +123,7 @@ class Intake:
 
     def conversation(self, value: Json) -> Item:
         """Parse a session and its prompts."""
-        conversation = conversation_from_json(value)
+        conversation = parse_conversation_body(value)
         bound: dict[str, Json] = {"custody": 1, "agent": conversation.agent, "session": conversation.session}
         about: dict[str, Json] = {
             "at": conversation.at,
@@ -245,8 +243,7 @@ class IngestFate(Enum):
     CONFLICT = "conflict"
 
 
-@dataclass(frozen=True, slots=True)
-class IngestResult:
+class IngestResult(Struct, frozen=True):
     """The fate of an arrival, and its record or the record that it conflicts with."""
 
     fate: IngestFate
@@ -255,8 +252,7 @@ class IngestResult:
     record: RecordRef
 
 
-@dataclass(slots=True)
-class StoreWriter:
+class StoreWriter(Struct):
     """The store of a workspace, held open between batches by the one thread that writes to it."""
 
     workspace: Workspace
@@ -297,8 +293,7 @@ def commit_request_arrivals(store: Store, arrivals: Sequence[Arrival]) -> list[I
     ]
 
 
-@dataclass(slots=True)
-class _StoreLookup:
+class _StoreLookup(Struct):
     """The records of a store that match some arrivals, read while the store is locked."""
 
     store: Store

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 from types import MappingProxyType
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.core.errors import CustodyError, InputError, RetryLater, StoreError
 from custody.core.plural import count_noun
@@ -48,8 +50,7 @@ KINDS: Mapping[str, JobFunction] = MappingProxyType(
 """Every kind of job with its function."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(Struct, frozen=True):
     """A job to add; ``key`` names its subject, and a second job with the same key is not added."""
 
     kind: str
@@ -176,8 +177,7 @@ _JITTER_DIGITS = 8
 _JITTER_MAX = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkRules:
+class WorkRules(Struct, frozen=True, kw_only=True):
     """The length of a lease, the number of attempts, and the delays between them."""
 
     lease_seconds: float = 60.0
@@ -202,8 +202,7 @@ def compute_job_backoff_ns(attempts: int, jitter: float, rules: WorkRules) -> in
     return int(whole * (0.5 + jitter / 2) * _SECOND_NS)
 
 
-@dataclass(frozen=True, slots=True)
-class JobWorker:
+class JobWorker(Struct, frozen=True):
     """Runs the jobs of some kinds until it is stopped."""
 
     workspace: Workspace

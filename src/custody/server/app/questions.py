@@ -7,9 +7,9 @@ every access is logged before the text is returned.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from custody.attribution import Segment, TraceAttribution
 from custody.attribution.app.blame_document import SegmentOrigin, blame_segments

@@ -7,13 +7,16 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from enum import Enum
 from threading import Lock
 from typing import Protocol, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import DEFAULT_PROJECT, check_project_name
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.time import format_timestamp
 from custody.server.control import ControlTables, Project, TextReadRow, Token, open_control_file, open_control_postgres
 from custody.server.control.database import initialize_control_tables
@@ -43,8 +46,7 @@ class TokenScope(Enum):
     ADMIN = "admin"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """The project and scopes of a valid token, and its expiry."""
 
     project: str
@@ -107,14 +109,13 @@ ID_DIGITS = 16
 NAME_CHARACTERS_MAX = 100
 NEVER = "never"
 
-_SECRET = re.compile(rf"{PREFIX}[0-9a-f]{{{SECRET_DIGITS}}}", re.ASCII)
-_TERM = re.compile(r"([1-9][0-9]{0,4})([hdwy])", re.ASCII)
+_SECRET = lazy_pattern(rf"{PREFIX}[0-9a-f]{{{SECRET_DIGITS}}}", re.ASCII)
+_TERM = lazy_pattern(r"([1-9][0-9]{0,4})([hdwy])", re.ASCII)
 _HOUR_NS = 3_600 * 1_000_000_000
 _TERM_NS = {"h": _HOUR_NS, "d": 24 * _HOUR_NS, "w": 7 * 24 * _HOUR_NS, "y": 365 * 24 * _HOUR_NS}
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRequest:
+class TokenRequest(Struct, frozen=True):
     """The project, scopes, lifetime (``90d``, ``12h``, ``never``) and name of a new token."""
 
     project: str

@@ -1,35 +1,16 @@
 """The commands of the groups github, project, token and worker."""
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.ids import DEFAULT_PROJECT
 from custody.core.plural import count_noun
-from custody.server.app.github_deliveries import (
-    backfill_github_pulls,
-    connect_github_repository,
-    disconnect_github_repository,
-    list_github_connections,
-)
-from custody.server.app.github_jobs import read_github_settings
-from custody.server.app.jobs import list_jobs, retry_job
-from custody.server.app.tenancy import (
-    TokenRequest,
-    TokenScope,
-    create_project,
-    create_token,
-    init_team_database,
-    list_project_reads,
-    list_projects,
-    list_tokens,
-    remove_project,
-    revoke_token,
-    set_project_retention,
-)
-from custody.server.github.shapes import GitHubLine
-from custody.server.wire.tenancy import JobLine, ProjectLine, TokenLine
+from custody.server.app.tenancy import TokenScope
 from custody.terminal.frame import (
     database_option,
     escape_terminal_text,
@@ -38,6 +19,10 @@ from custody.terminal.frame import (
     print_command_report,
     print_terminal_notice,
 )
+
+if TYPE_CHECKING:
+    from custody.server.github.shapes import GitHubLine
+    from custody.server.wire.tenancy import JobLine, ProjectLine, TokenLine
 
 
 @click.command("connect")
@@ -55,6 +40,8 @@ def connect_command(ctx: click.Context, repository: str, *, project: str, as_jso
     Examples:
       custody github connect octo-org/hello-world --project web-shop
     """
+    from custody.server.app.github_deliveries import connect_github_repository
+
     report = connect_github_repository(open_command_workspace(ctx), repository, project)
     return print_command_report(report, _render_github_repository(report.repository), as_json=as_json)
 
@@ -73,6 +60,8 @@ def disconnect_command(ctx: click.Context, repository: str, *, as_json: bool) ->
     Examples:
       custody github disconnect octo-org/hello-world
     """
+    from custody.server.app.github_deliveries import disconnect_github_repository
+
     report = disconnect_github_repository(open_command_workspace(ctx), repository)
     return print_command_report(report, f"Disconnected {report.repository.name}", as_json=as_json)
 
@@ -88,6 +77,8 @@ def list_repositories_command(ctx: click.Context, *, as_json: bool) -> int:
     Examples:
       custody github list
     """
+    from custody.server.app.github_deliveries import list_github_connections
+
     report = list_github_connections(open_command_workspace(ctx))
     text = (
         "\n".join(_render_github_repository(repository) for repository in report.repositories)
@@ -111,6 +102,9 @@ def backfill_command(ctx: click.Context, repository: str, *, as_json: bool) -> i
     Examples:
       custody github backfill octo-org/hello-world && custody worker --once
     """
+    from custody.server.app.github_deliveries import backfill_github_pulls
+    from custody.server.app.github_jobs import read_github_settings
+
     report = backfill_github_pulls(open_command_workspace(ctx), repository, read_github_settings())
     pulls = count_noun(report.open + report.closed, "pull request")
     text = f"Added {count_noun(report.added, 'job')} for {pulls} ({report.open:,} open, {report.closed:,} closed)"
@@ -140,6 +134,8 @@ def create_project_command(ctx: click.Context, name: str, *, as_json: bool) -> i
       custody project create web-shop
       custody --database postgresql://owner@db/custody project create web-shop
     """
+    from custody.server.app.tenancy import create_project
+
     report = create_project(open_command_workspace(ctx), name)
     return print_command_report(report, f"Created project {report.project.name}", as_json=as_json)
 
@@ -156,6 +152,8 @@ def list_projects_command(ctx: click.Context, *, as_json: bool) -> int:
       custody project list
       custody project list --json | jq -r '.projects[].name'
     """
+    from custody.server.app.tenancy import list_projects
+
     report = list_projects(open_command_workspace(ctx))
     return print_command_report(
         report, "\n".join(_render_project_line(project) for project in report.projects), as_json=as_json
@@ -180,6 +178,8 @@ def retain_command(ctx: click.Context, name: str, *, days: int | None, forever: 
       custody project retain web-shop --days 90
       custody project retain web-shop --forever
     """
+    from custody.server.app.tenancy import set_project_retention
+
     if (days is None) != forever:
         raise InputError("pass either --days or --forever")
     report = set_project_retention(open_command_workspace(ctx), name, days)
@@ -200,8 +200,10 @@ def reads_command(ctx: click.Context, name: str, *, limit: int, as_json: bool) -
     \b
     Examples:
       custody project reads web-shop
-      custody project reads web-shop --json | jq -r '.reads[].token' | sort | uniq -c
+      custody project reads web-shop --json | jq -r '.reads[].token'
     """
+    from custody.server.app.tenancy import list_project_reads
+
     report = list_project_reads(open_command_workspace(ctx), name, limit)
     lines = [f"{read.at}  token {read.token}  {read.what}" for read in report.reads]
     if not lines:
@@ -228,6 +230,8 @@ def remove_project_command(ctx: click.Context, name: str, *, yes: bool, as_json:
       custody project remove old-shop
       custody project remove old-shop --yes
     """
+    from custody.server.app.tenancy import remove_project
+
     if not yes:
         if not sys.stdin.isatty():
             raise InputError(
@@ -252,8 +256,10 @@ def init_database_command(ctx: click.Context, *, login: str | None, as_json: boo
 
     \b
     Examples:
-      custody --database postgresql://owner@db/custody project init-database --login custody_web
+      custody --database postgresql://owner@db/x project init-database --login web
     """
+    from custody.server.app.tenancy import init_team_database
+
     report = init_team_database(open_command_workspace(ctx), login)
     text = f"Initialized for the role {report.role}; projects: {', '.join(report.projects)}"
     return print_command_report(report, text if login is None else f"{text}; {login} may use it", as_json=as_json)
@@ -291,8 +297,10 @@ def create_token_command(
     \b
     Examples:
       custody token create --name laptop
-      custody token create --project web-shop --scope read --scope write --expires 30d --name ci
+      custody token create --scope read --scope write --expires 30d --name ci
     """
+    from custody.server.app.tenancy import TokenRequest, create_token
+
     request = TokenRequest(project, [TokenScope(scope) for scope in scopes], expires, name)
     report = create_token(open_command_workspace(ctx), request)
     if not as_json:
@@ -311,8 +319,10 @@ def list_tokens_command(ctx: click.Context, *, project: str | None, as_json: boo
     \b
     Examples:
       custody token list
-      custody token list --project web-shop --json | jq '.tokens[] | select(.state == "active")'
+      custody token list --project web-shop --json | jq '.tokens[].state'
     """
+    from custody.server.app.tenancy import list_tokens
+
     report = list_tokens(open_command_workspace(ctx), project)
     text = "\n".join(_render_token_line(token) for token in report.tokens) or "No tokens"
     return print_command_report(report, text, as_json=as_json)
@@ -332,6 +342,8 @@ def revoke_token_command(ctx: click.Context, id_: str, *, as_json: bool) -> int:
     Examples:
       custody token revoke 5f0c3a8e91d2b746
     """
+    from custody.server.app.tenancy import revoke_token
+
     report = revoke_token(open_command_workspace(ctx), id_)
     return print_command_report(report, _render_token_line(report.token), as_json=as_json)
 
@@ -356,6 +368,8 @@ def list_jobs_command(ctx: click.Context, *, limit: int, as_json: bool) -> int:
       custody worker list
       custody worker list --json | jq '.jobs[] | select(.state == "aside")'
     """
+    from custody.server.app.jobs import list_jobs
+
     report = list_jobs(open_command_workspace(ctx), limit)
     counts = f"{report.aside:,} failed, {report.leased:,} running, {report.waiting:,} waiting, {report.done:,} done"
     return print_command_report(
@@ -377,6 +391,8 @@ def retry_job_command(ctx: click.Context, id_: str, *, as_json: bool) -> int:
     Examples:
       custody worker retry 0f3a9c51d2e84b76a1c09e5572d4b8f3
     """
+    from custody.server.app.jobs import retry_job
+
     report = retry_job(open_command_workspace(ctx), id_)
     return print_command_report(report, _render_job_line(report.job), as_json=as_json)
 

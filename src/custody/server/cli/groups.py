@@ -1,12 +1,14 @@
 """The command groups for a team: github, project, token and worker."""
 
+from __future__ import annotations
+
 import signal
 from types import FrameType, MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
-from custody.server.app.jobs import KINDS, JobWorker
-from custody.server.wire.tenancy import WorkerReport
+from custody.server.app.jobs import KINDS
 from custody.terminal.frame import (
     CommandGroup,
     CommandTable,
@@ -16,6 +18,10 @@ from custody.terminal.frame import (
     print_command_report,
     print_terminal_notice,
 )
+
+if TYPE_CHECKING:
+    from custody.server.wire.tenancy import WorkerReport
+
 
 GITHUB_PARTS: CommandTable = MappingProxyType(
     {
@@ -145,6 +151,8 @@ def worker_command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as
       custody worker
       custody worker --once --kinds retention
     """
+    from custody.server.app.jobs import JobWorker
+
     if ctx.invoked_subcommand is not None:
         return 0
     selected = {kind: function for kind, function in KINDS.items() if kind in (kinds or KINDS)}

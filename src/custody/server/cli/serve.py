@@ -1,12 +1,12 @@
 """``custody serve`` and ``custody report``."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from custody.server.app.questions import find_page_file, find_record_page
-from custody.server.wire.tenancy import ServeReport
 from custody.terminal.frame import (
     database_option,
     json_option,
@@ -17,11 +17,10 @@ from custody.terminal.frame import (
 
 if TYPE_CHECKING:
     from custody.server.listener import ListenAddress
+    from custody.server.wire.tenancy import PagesReport
 from pathlib import Path
 
 from custody.core.plural import count_noun
-from custody.core.wire.time import format_timestamp
-from custody.server.wire.tenancy import PagesReport
 
 PORT = 8787
 
@@ -81,14 +80,16 @@ def serve_command(  # noqa: PLR0913 - one argument for each option
       custody serve --port 0 --json
       custody serve --open overview
       custody serve --open src/app.py:12
-      custody serve --database postgresql://custody@db.example/custody --host 0.0.0.0
-      custody serve --database postgresql://custody@db.example/custody --public-url https://custody.example
+      custody serve --database postgresql://db.example/custody --host 0.0.0.0
+      custody serve --public-url https://custody.example
     """
+    from custody.server.app.questions import find_page_file, find_record_page
     from custody.server.auth import TlsSettings
     from custody.server.listener import serve
     from custody.server.pages.book import resolve_page_url
+    from custody.server.wire.tenancy import ServeReport
 
-    def announce(address: "ListenAddress") -> None:
+    def announce(address: ListenAddress) -> None:
         report = ServeReport(url=address.url, host=address.host, port=address.port)
         print_terminal_notice(f"serving at {address.make_page_url('')}")
         print_command_report(report, "", as_json=as_json)
@@ -138,8 +139,10 @@ def report_command(ctx: click.Context, folder: Path, most: int, *, texts: bool, 
       custody report --html report
       custody report --html report --pages 2000 --json
     """
+    from custody.core.wire.time import format_timestamp
     from custody.server.app.report_folder import write_html_report
     from custody.server.pages.files import ExportSummary, export_page_files
+    from custody.server.wire.tenancy import PagesReport
 
     workspace, summary = open_command_workspace(ctx), ExportSummary()
     made = format_timestamp(workspace.now_ns())

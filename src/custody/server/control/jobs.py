@@ -1,8 +1,9 @@
 """Rows of jobs, GitHub repositories and deliveries."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from custody.core.ids import Digest
 from custody.store.db import Db, Row, SqlValue
@@ -23,8 +24,7 @@ class JobState(Enum):
     """Failed for good: no worker takes it until a person retries it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A job; ``lease`` is the number of its current lease."""
 
     id: str
@@ -159,8 +159,7 @@ def _job_from_row(row: Row) -> Job:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class GitHubConnection:
+class GitHubConnection(Struct, frozen=True):
     """A GitHub repository and its project."""
 
     full_name: str

@@ -1,6 +1,6 @@
 """Rows of projects, tokens and reads; of a token only its hash is stored."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from custody.core.ids import DEFAULT_PROJECT
 from custody.store.db import Db, Row, SqlValue
@@ -9,8 +9,7 @@ from custody.store.tables import bytes_from_sql, integer_from_sql
 _COLUMNS = "id, hash, project, name, scopes, created_ns, expires_ns, used_ns, revoked_ns"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token without its secret."""
 
     id: str
@@ -89,8 +88,7 @@ def _read_token_time(value: SqlValue) -> int | None:
     return None if value is None else integer_from_sql(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """A project, its creation time, and for how many days its conversations are stored."""
 
     name: str
@@ -147,8 +145,7 @@ def _project_from_row(row: Row) -> Project:
     return Project(str(name), integer_from_sql(created), None if days is None else integer_from_sql(days))
 
 
-@dataclass(frozen=True, slots=True)
-class TextReadRow:
+class TextReadRow(Struct, frozen=True):
     """A read of a conversation: the token, the text, the time."""
 
     token: str

@@ -7,12 +7,14 @@ redirect to another host, uses no proxy, cookie or password from the environment
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import quote, urlsplit
 
+from msgspec import Struct
+
 from custody.core.errors import InputError, MissingExtra, RetryLater, WorldError
+from custody.core.structs import format_struct
 from custody.server.github.shapes import (
     AccessToken,
     CheckRun,
@@ -67,24 +69,25 @@ class ApiCredential(Protocol):
         """Return the value of the header."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainToken:
+class PlainToken(Struct, frozen=True):
     """A token; hidden in its representation."""
 
-    secret: str = field(repr=False)
+    secret: str
     is_app: bool = False
 
     def credential(self, now_s: int) -> str:
         """Return the token."""
         return f"Bearer {self.secret}"
 
+    def __repr__(self) -> str:
+        return format_struct(self, but=("secret",))
 
-@dataclass(frozen=True, slots=True)
-class AppKey:
+
+class AppKey(Struct, frozen=True):
     """The id of a GitHub App and its private key in PEM."""
 
     app_id: str
-    pem: str = field(repr=False)
+    pem: str
     is_app: bool = True
 
     def credential(self, now_s: int) -> str:
@@ -100,6 +103,9 @@ class AppKey:
             raise InputError(
                 "cannot use the private key of the app", hint="use the PEM file that GitHub generated for the app"
             ) from error
+
+    def __repr__(self) -> str:
+        return format_struct(self, but=("pem",))
 
 
 NS_PER_S: Final = 1_000_000_000
@@ -121,8 +127,7 @@ HEADERS: Final = {
 }
 
 
-@dataclass(slots=True)
-class GitHub:
+class GitHub(Struct):
     """A client for one API URL and one identity; ``installation`` is that of the app."""
 
     api: str
@@ -130,7 +135,7 @@ class GitHub:
     now_ns: Callable[[], int]
     installation: int | None = None
     _http: "httpx2.Client | None" = None
-    _token: str | None = field(default=None, repr=False)
+    _token: str | None = None
     _token_until_s: int = 0
 
     def close(self) -> None:
@@ -281,6 +286,9 @@ class GitHub:
         if (theirs.scheme, theirs.netloc) != (ours.scheme, ours.netloc) or not theirs.path.startswith(f"{base}/"):
             raise GitHubRefusal("GitHub redirects to another host", 310)
         return theirs.path[len(base) :] + (f"?{theirs.query}" if theirs.query else "")
+
+    def __repr__(self) -> str:
+        return format_struct(self, but=("_token",))
 
 
 def _make_github_repository_path(repository: str) -> str:

@@ -5,7 +5,6 @@ Unknown fields are ignored; a missing field that custody needs is an error that 
 
 import hashlib
 import hmac
-import re
 from collections.abc import Iterable
 from typing import Final, Literal, TypeGuard, TypeVar
 
@@ -13,14 +12,15 @@ import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.report import Report
 
 _T = TypeVar("_T")
 
 SIGNATURE_PREFIX: Final = "sha256="
-REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}")
+REPOSITORY = lazy_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}")
 """``owner/name`` as GitHub allows it; ``.`` and ``..`` are not names."""
-SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class NamedRepository(msgspec.Struct, frozen=True):

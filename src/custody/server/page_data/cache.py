@@ -3,9 +3,10 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 from custody.core.errors import InputError
 from custody.store import Store
@@ -29,15 +30,13 @@ def read_page_cache_state(store: Store) -> tuple[str, ...]:
     return tuple(sorted(f"{head.store} {head.seq} {head.link.hex()}" for head in store.tables.chains()))
 
 
-@dataclass(frozen=True, slots=True)
-class _CacheEntry(Generic[T]):
+class _CacheEntry(Struct, Generic[T], frozen=True):
     state: object
     made_ns: int
     answer: T
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(Struct):
     """The lock of a key, and how many hold it or wait for it."""
 
     lock: Lock = field(default_factory=Lock)

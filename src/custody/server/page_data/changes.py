@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -87,8 +88,7 @@ def judge_change_for_page(workspace: Workspace, turns: VerdictTurns, name: str) 
 NO_REPOSITORY = "which change to keep is unknown: this service has no repository of the project"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterListPage:
+class ClusterListPage(Struct, frozen=True):
     """A page of the matching clusters, their number, and the start of the next page."""
 
     shown: tuple[ClusterRow, ...]

@@ -2,9 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from custody.attribution.app.blame import BlameReporter
 from custody.attribution.app.context import open_attribution
@@ -34,8 +33,7 @@ FOLDER, FILE = "0", "1"
 """Folders are listed before files."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(Struct, frozen=True):
     """A file, or a folder with the number of its files and of those that agents edited."""
 
     path: str
@@ -52,8 +50,7 @@ class FileEntry:
         return (FOLDER if self.is_folder else FILE) + self.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFilter:
+class FileFilter(Struct, frozen=True, kw_only=True):
     """The files to list: a folder, a part of the name, only edited ones, and the page."""
 
     folder: str | None = None
@@ -64,8 +61,7 @@ class FileFilter:
     most: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileListing:
+class FileListing(Struct, frozen=True, kw_only=True):
     """The entries of one page; ``more`` is the cursor of the next page, ``total`` counts all pages."""
 
     folder: str | None
@@ -197,16 +193,14 @@ BYTES_MAX = 4 * 1024 * 1024
 """Maximum size of a document on a page; 'custody cite audit' reads larger ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
+class Documents(Struct, frozen=True):
     """The documents of the last commit by path; ``more`` counts those that are not listed."""
 
     paths: list[str]
     more: int
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedDocument:
+class AuditedDocument(Struct, frozen=True):
     """A document with its audit and the findings of each line."""
 
     path: str
@@ -261,16 +255,14 @@ def _document_from_url_param(workspace: Workspace, file: str) -> RepoPath:
     return RepoPath.of(file) if head is None else path_from_url_param(workspace.repository, head, file)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilePlace:
+class FilePlace(Struct, frozen=True, kw_only=True):
     """A file of a commit, or with ``revision`` None a tracked file on disk."""
 
     file: str
     revision: str | None = "HEAD"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlamePageFile:
+class BlamePageFile(Struct, frozen=True, kw_only=True):
     """The report on a file, and its lines; ``file`` is its name in URLs."""
 
     file: str

@@ -1,7 +1,8 @@
 """The values of the health page: checks, chains, gaps, agents and jobs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.capture.hook.event_home import read_capture_gaps
 from custody.core.errors import InputError, StoreError
@@ -12,7 +13,8 @@ from custody.core.wire.report import Chain, DoctorCheck, VerifyReport
 from custody.core.wire.time import format_timestamp
 from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HookStatus, read_hook_status
 from custody.intake.install.doctor import run_quick_doctor_checks
-from custody.intake.install.init import TITLES, find_installed_agents
+from custody.intake.install.init import find_installed_agents
+from custody.intake.settings.agent_table import TITLES
 from custody.ledger.verify import check_ledger_integrity
 from custody.server.app.jobs import list_project_jobs
 from custody.server.queries import ActivityTables
@@ -27,16 +29,14 @@ RECORDS_VERIFIED_MAX = 200_000
 """Maximum records that a page verifies; 'custody verify' checks any number."""
 
 
-@dataclass(frozen=True, slots=True)
-class GapRow:
+class GapRow(Struct, frozen=True):
     """Work that could not be recorded, and its time if known."""
 
     at: str | None
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class AgentHealth:
+class AgentHealth(Struct, frozen=True):
     """An agent, whether it is installed on this machine, and the state of its hooks."""
 
     agent: str
@@ -45,8 +45,7 @@ class AgentHealth:
     hooks: HookStatus
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthPage:
+class HealthPage(Struct, frozen=True, kw_only=True):
     """Everything that the health page shows at once."""
 
     store: str

@@ -1,7 +1,9 @@
 """Sessions for pages: a list that is fast in a store of any size, and one session with its call tree."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, PromptId, SessionId
@@ -43,8 +45,7 @@ ACTIVE_NS = 10 * 60 * 1_000_000_000
 """A session with an event within this time counts as active."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionListRow:
+class SessionListRow(Struct, frozen=True, kw_only=True):
     """A session in a list; counts are exact below ``COUNTED_MAX``, else lower bounds."""
 
     agent: str
@@ -60,8 +61,7 @@ class SessionListRow:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
-class SessionListPage:
+class SessionListPage(Struct, frozen=True):
     """A page of sessions, and the cursor of the next one."""
 
     items: Sequence[SessionListRow]
@@ -159,8 +159,7 @@ def _check_page_search_text(*names: str | None) -> None:
 # --- one session ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SessionContent:
+class SessionContent(Struct, frozen=True):
     """Everything recorded of a session, before anything is hidden from the caller."""
 
     report: SessionReport
@@ -168,8 +167,7 @@ class SessionContent:
     read: ReadRows
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPage(SessionContent):
+class SessionPage(SessionContent, frozen=True):
     """A session as the caller may see it, with the calls in tree order: at most ``ROWS_MAX`` of ``total`` rows."""
 
     rows: Sequence[CallRow]

@@ -3,9 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct
 
 from custody.attribution.wire import Attribution, CompetingClaim, SignalReport
 from custody.core.plural import count_noun
@@ -31,8 +32,7 @@ CLASSES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BlameRow:
+class BlameRow(Struct, frozen=True):
     """A line of the page; ``about`` describes its author, ``first`` marks the first line of a block."""
 
     number: int
@@ -42,8 +42,7 @@ class BlameRow:
     faded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LineCount:
+class LineCount(Struct, frozen=True):
     """The number and share of lines of an author or a class."""
 
     name: str
@@ -56,8 +55,7 @@ class LineCount:
         return escape_page_text(self.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineHighlight:
+class LineHighlight(Struct, frozen=True, kw_only=True):
     """The lines to highlight, by class or agent; the others fade."""
 
     kind: str | None = None

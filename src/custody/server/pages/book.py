@@ -5,6 +5,7 @@ from collections.abc import Callable
 from urllib.parse import quote, urlencode
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.server.pages import (
     blame,
     change,
@@ -36,8 +37,8 @@ PAGES: tuple[Page, ...] = (
 BY_NAME = {page.name: page for page in PAGES}
 
 
-_LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})", re.DOTALL)
-_SOURCE = re.compile(r"S[1-9][0-9]{0,8}")
+_LINE = lazy_pattern(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})", re.DOTALL)
+_SOURCE = lazy_pattern(r"S[1-9][0-9]{0,8}")
 _NAME_CHARACTERS_MAX = 4096
 
 FileLookup = Callable[[str], str | None]

@@ -5,9 +5,9 @@ dark and print each have their own.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup, escape
+from msgspec import Struct
 
 from custody.server.pages.phrases import format_percent, shorten_page_text
 
@@ -20,8 +20,7 @@ LABEL_HALF = 34
 NAME_CHARACTERS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class BarPart:
+class BarPart(Struct, frozen=True):
     """A part of a bar: its name, size, and the class of its color."""
 
     name: str
@@ -29,8 +28,7 @@ class BarPart:
     color: str
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """A series of values, one for each label of the x axis; None for a missing value.
 
     Without a ``color`` class it gets the next of the series colors.

@@ -5,8 +5,9 @@ A page that is not in the report is shown as text without a link.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
+
+from msgspec import Struct, field
 
 from custody import __version__
 from custody.core.errors import CustodyError, WorldError
@@ -24,8 +25,7 @@ KIND_SHARE_MAX = 0.5
 PageKey = tuple[str, tuple[tuple[str, str], ...]]
 
 
-@dataclass
-class FileLinks:
+class FileLinks(Struct):
     """The file names of linked pages, and the queue of pages to write."""
 
     most: int
@@ -71,8 +71,7 @@ def _make_page_file_name(page: str, params: tuple[tuple[str, str], ...]) -> str:
     return f"{page}-{digest[:DIGITS]}.html"
 
 
-@dataclass(slots=True)
-class ExportSummary:
+class ExportSummary(Struct):
     """The number of written pages, of pages left out, and the failed pages with their reasons."""
 
     pages: int = 0

@@ -3,7 +3,6 @@
 import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -12,6 +11,7 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from msgspec import Struct
 
 from custody import __version__
 from custody.core.plural import count_noun, noun_for_count
@@ -40,8 +40,7 @@ MEDIA = {
 DIGITS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(Struct, frozen=True):
     """A built file; its path contains its digest, so that browsers can cache it forever."""
 
     name: str
@@ -100,8 +99,7 @@ _JSON_ESCAPES = str.maketrans(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageEnvironment:
+class PageEnvironment(Struct, frozen=True, kw_only=True):
     """The project, the version and the time of a report, for the footer."""
 
     project: str
@@ -112,16 +110,14 @@ class PageEnvironment:
     """Whether the reader signed in, so that signing out makes sense."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PageLocation:
+class _PageLocation(Struct, frozen=True):
     name: str
     title: str
     params: Mapping[str, str]
     section: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(Struct, frozen=True, kw_only=True):
     """What all pages of a service or a report share.
 
     ``inline`` renders a part of a page at once; without it the browser loads the part later.

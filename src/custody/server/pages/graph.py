@@ -1,8 +1,9 @@
 """The graph of calls: learned from all sessions, of one session, or compared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from custody.core.wire.time import format_timestamp
 from custody.graph.app.views import DRAWN_MAX, GraphViewRequest, Picture, list_graph_agents, list_traced_executions
@@ -49,8 +50,7 @@ TAKES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LegendEntry:
+class LegendEntry(Struct, frozen=True):
     """An entry of the legend: what it shows or hides, its look, and its count."""
 
     group: str

@@ -4,10 +4,11 @@ Positions come from the picture; lanes are widened to fit their labels.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
 
 from custody.core.wire.time import format_timestamp
 from custody.graph.app.views import Picture
@@ -20,16 +21,14 @@ BOW_LEAST, BOW_PART, BOW_MOST = 30.0, 0.3, 170.0
 NS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of the table: its heading, and whether it holds numbers."""
 
     name: str
     number: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GraphTableRow:
+class GraphTableRow(Struct, frozen=True):
     """A row: its cells, its element in the picture, its depth, and the legend entries that hide it."""
 
     cells: Sequence[str]

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.attribution.wire import StatsPeriod, StatsReport
 from custody.core.errors import InputError
@@ -24,8 +25,7 @@ from custody.share.chain_exchange import list_chain_states
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(Struct, frozen=True):
     """A question that custody answers: from which tables, on which page, and the command to run without data."""
 
     name: str
@@ -80,8 +80,7 @@ ABILITIES: tuple[Capability, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CapabilityState:
+class CapabilityState(Struct, frozen=True):
     """A capability and the reason why it cannot answer yet."""
 
     ability: Capability
@@ -89,8 +88,7 @@ class CapabilityState:
     """None if it can answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewPage:
+class OverviewPage(Struct, frozen=True, kw_only=True):
     """Counts, checks and capabilities; ``since`` is the earliest time in a record."""
 
     records: int
@@ -158,8 +156,7 @@ BEFORE, UNKNOWN = "before", "unknown"
 OTHERS, PEOPLE, NO_AUTHOR = "other models", "people", "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnershipChart:
+class OwnershipChart(Struct, frozen=True, kw_only=True):
     """Lines by author, for charts: ``curve`` is the agents' share of all lines up to each period, in percent."""
 
     report: StatsReport

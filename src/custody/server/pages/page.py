@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from custody.attribution.wire import StatsReport
 from custody.core.errors import InputError, WorldError
@@ -42,8 +43,7 @@ class PageMemory:
         self.trials: TrialMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
 
 
-@dataclass(frozen=True, slots=True)
-class PageParams:
+class PageParams(Struct, frozen=True):
     """The query parameters of a page; ``note`` logs that conversations are read (None: they may not be read)."""
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -91,8 +91,7 @@ def parse_choice_param(name: str, text: str | None, choices: Sequence[str]) -> s
     return text or choices[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageView:
+class PageView(Struct, frozen=True, kw_only=True):
     """A template, its fields, and the scripts that it needs; ``is_missing`` makes the answer a 404."""
 
     title: str
@@ -102,8 +101,7 @@ class PageView:
     is_missing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """One page; its URL is its name.
 
     ``takes`` are its parameters, each with a description. A page with a ``label`` is in the navigation; the page of a

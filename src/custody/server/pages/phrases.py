@@ -21,10 +21,10 @@ def format_percent(part: float | None) -> str:
     return f"{hundred:.1f} %" if hundred < 10 or hundred > 99 else f"{hundred:.0f} %"
 
 
-def format_timestamp(text: str | None) -> str:
+def format_page_timestamp(text: str | None) -> str:
     """Return an RFC 3339 timestamp in a readable form, to the second.
 
-    >>> format_timestamp("2026-08-02T12:00:00.123456789Z"), format_timestamp(None)
+    >>> format_page_timestamp("2026-08-02T12:00:00.123456789Z"), format_page_timestamp(None)
     ('2026-08-02 12:00:00 UTC', 'unknown')
     """
     if text is None:
@@ -43,11 +43,13 @@ def shorten_digest(text: str | None) -> str:
     return "none" if text is None else text if len(text) <= DIGEST_CHARACTERS + 3 else f"{text[:DIGEST_CHARACTERS]}…"
 
 
-def format_duration(began: str | None, ended: str | None) -> str:
+def format_page_duration(began: str | None, ended: str | None) -> str:
     """Return the time between two timestamps.
 
-    >>> format_duration("2026-08-02T12:00:00Z", "2026-08-02T12:00:01.5Z"), format_duration("2026-08-02T12:00:00Z", None)
-    ('1.5 s', 'running')
+    >>> format_page_duration("2026-08-02T12:00:00Z", "2026-08-02T12:00:01.5Z")
+    '1.5 s'
+    >>> format_page_duration("2026-08-02T12:00:00Z", None)
+    'running'
     """
     if began is None or ended is None:
         return "running" if began is not None else "unknown"

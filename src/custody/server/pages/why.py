@@ -1,8 +1,9 @@
 """Why: the chain from one line back to the prompt, with the agent's trust."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.server.page_data.files import can_show_disk_page, explain_line_for_page
@@ -35,8 +36,7 @@ SIDE_LINKS = frozenset(("sources", "standing", "change"))
 """Links beside the path from the line to the prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChainBox:
+class ChainBox(Struct, frozen=True):
     """One link as it is drawn, with its label; ``is_side`` if it is beside the path."""
 
     number: int

@@ -1,10 +1,10 @@
 """Chains of stores: list, extend and read them in batches."""
 
-import re
 from functools import partial
 
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import parse_digest
 from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
@@ -38,7 +38,7 @@ from custody.share.wire import (
 )
 from custody.workspace.workspace import Workspace
 
-_STORE = re.compile(r"[0-9a-f]{32}")
+_STORE = lazy_pattern(r"[0-9a-f]{32}")
 _LINES = {"type": "string", "description": "JSON lines: a header, then lines as in 'custody export'"}
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
 

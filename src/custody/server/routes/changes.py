@@ -1,8 +1,8 @@
 """Indexed changes and their duplicates."""
 
-from custody.dupes.app.check import SUGGESTIONS_MAX, dupes_check
+from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import dupes_cluster
-from custody.dupes.wire import DupesCheckReport, DupesClusterReport, DupesShowReport
+from custody.dupes.wire import SUGGESTIONS_MAX, DupesCheckReport, DupesClusterReport, DupesShowReport
 from custody.server.app.listing import list_changes_page
 from custody.server.app.questions import answer_duplicates_request, answer_evidence_request, require_project_repository
 from custody.server.endpoints import Endpoint, EndpointCall

@@ -280,7 +280,7 @@ def encode_http_answer(value: msgspec.Struct) -> bytes:
     return msgspec.json.encode(value)
 
 
-def conversation_from_json(value: Json) -> ConversationBody:
+def parse_conversation_body(value: Json) -> ConversationBody:
     """Parse a conversation."""
     try:
         return msgspec.convert(value, ConversationBody)

@@ -1,7 +1,8 @@
 """The acceptance probability of an agent's change and the decision of risk control, from all recorded decisions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import AgentName
 from custody.core.plural import count_noun
@@ -19,7 +20,7 @@ from custody.trust.past_decisions import (
     past_decisions_from_account,
     replay_past_decisions,
 )
-from custody.trust.queries import all_decisions
+from custody.trust.queries import list_all_decisions
 from custody.trust.risk import RiskControl
 from custody.trust.rules import TrustRules
 from custody.trust.wire import ChancePart, ChanceReport
@@ -28,8 +29,7 @@ EntrySelection = Callable[[AgentName, Sequence[Entry]], Sequence[Entry]]
 """Returns the entries about an agent that count."""
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceAccount:
+class AcceptanceAccount(Struct, frozen=True):
     """The acceptance estimate of a change, and what risk control allows at that time."""
 
     estimate: AcceptanceEstimate
@@ -66,8 +66,7 @@ class AcceptanceAccount:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceEstimator:
+class AcceptanceEstimator(Struct, frozen=True):
     """Estimates the acceptance of any agent's change, from all decisions until a time."""
 
     memory: AcceptanceMemory
@@ -110,7 +109,7 @@ def list_counted_decisions(
     ``select`` returns the entries about an agent that are replayed.
     """
     by_agent: dict[str, list[ObservedView[Decision]]] = {}
-    for decision in all_decisions(store) if decisions is None else decisions:
+    for decision in list_all_decisions(store) if decisions is None else decisions:
         if decision.view.at_ns <= until_ns:
             by_agent.setdefault(decision.view.agent, []).append(decision)
     entries = {AgentName(agent): list(decision_entries_from_views(about)) for agent, about in by_agent.items()}

@@ -2,7 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.wire.time import format_timestamp
 from custody.trust.app.approval_case import sum_budget_use
@@ -33,24 +34,21 @@ DIRECT_SAMPLES_MAX = 2_000
 PATHS_SHOWN = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """A score at a time."""
 
     at: str
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class TrustAgentRow:
+class TrustAgentRow(Struct, frozen=True):
     """An agent of the list; ``recent`` are the scores after its newest decisions, None if loaded separately."""
 
     line: TrustLine
     recent: tuple[float, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class TrustListPage:
+class TrustListPage(Struct, frozen=True):
     """A page of agents by name, their total number, and the last name if there are more."""
 
     at: str
@@ -60,8 +58,7 @@ class TrustListPage:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeAllowance:
+class MergeAllowance(Struct, frozen=True, kw_only=True):
     """What an agent may merge without review: by its tier and budget, and the reasons against any merge."""
 
     lines_max: int
@@ -74,8 +71,7 @@ class MergeAllowance:
     against: tuple[ReviewReasonReport, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TrustAgentState:
+class TrustAgentState(Struct, frozen=True):
     """The score of an agent at a time, and what it may merge."""
 
     at: str
@@ -84,8 +80,7 @@ class TrustAgentState:
     may_land: MergeAllowance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustAccount:
+class TrustAccount(Struct, frozen=True, kw_only=True):
     """How an agent got its score: a page of steps, newest first, and its curves.
 
     ``next`` is the place of the next older step, ``total`` the number of steps.

@@ -2,8 +2,10 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance
 from custody.core.ids import AgentName
@@ -37,23 +39,22 @@ from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
 from custody.trust.past_decisions import HERE, AcceptanceMemory
 from custody.trust.queries import (
     ScoreTables,
-    all_decisions,
-    corrections_of_decision,
     decisions_on_commit,
     decisions_with_patch,
-    unreviewed_decisions,
+    list_all_decisions,
+    list_decision_corrections,
+    list_unreviewed_decisions,
 )
 from custody.trust.rules import TrustRules
 from custody.workspace.change import ChangeRange
 
 PATCH_COMMITS_MAX = 100
-"""The newest commits of a change that are searched for the last one that changes something."""
+"""The newest commits of a change that are searched for rejections."""
 FILE, LINK, SUBMODULE = 0o100644, 0o120000, 0o160000
 _ODD = {LINK: "is a link", SUBMODULE: "is a submodule"}
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorScore:
+class AuthorScore(Struct, frozen=True):
     """The score of an author, folded from the records themselves, and its position in each chain.
 
     ``counting`` are the entries that count. ``acceptance`` is the estimate for the change as if the author wrote all of
@@ -123,7 +124,7 @@ class ApprovalQuery:
         known = self.refresh_author_score(known)
         agent, folded = AgentName(author.agent), known.position.folded
         state = settle_score_state(agent, folded, self.query.now_ns, rules, running=running)
-        change = self.proposed_change()
+        change = self.make_proposed_change()
         newest_ns = max((change.newest_ns, *(reservation.at_ns for reservation in reserved)))
         return ApprovalCase(
             change=replace(change, newest_ns=newest_ns),
@@ -132,7 +133,7 @@ class ApprovalQuery:
             now_ns=self.query.now_ns,
             spent=sum_budget_use(self._store, author, change, self.query, reserved),
             approver=approver,
-            rejected_by=self._find_rejecting_reviewer(),
+            rejected_by=self.find_rejecting_reviewer(),
             reviewed_lines=find_largest_reviewed_change(agent, known.counting.entries),
             risk_objection=_find_risk_objection(known.acceptance, rules),
             erased=_count_erased_decisions(self._store, author, change.head, budget_since_ns(self.query.now_ns, rules)),
@@ -197,7 +198,7 @@ class ApprovalQuery:
         )
 
     def _make_level_case(self, author: ChangeAuthor) -> LevelCase:
-        change = self.proposed_change()
+        change = self.make_proposed_change()
         return LevelCase(author.agent, HERE, change.areas, author.operator, change.lines, self.query.now_ns)
 
     def _select_counting(self, agent: str, decisions: Sequence[ObservedView[Decision]]) -> CountingEntries:
@@ -242,14 +243,15 @@ class ApprovalQuery:
     @cached_property
     def _decisions(self) -> list[ObservedView[Decision]]:
         """Return all decisions, read once with the first author."""
-        return all_decisions(self._store)
+        return list_all_decisions(self._store)
 
     def _decisions_about_agent(self, agent: str) -> list[ObservedView[Decision]]:
         return [decision for decision in self._decisions if decision.view.agent == agent]
 
-    def _find_rejecting_reviewer(self) -> str | None:
-        """Return who rejected or reverted this head or the same patch, unless that was overridden."""
-        about = _read_decisions_on_change(self._store, self._change.head, self._patches)
+    def find_rejecting_reviewer(self) -> str | None:
+        """Return who rejected or reverted the change, one of its commits or the same patch, unless overridden."""
+        heads = (self._change.head, *(commit.id for commit in self._change.commits[:PATCH_COMMITS_MAX]))
+        about = _read_decisions_on_change(self._store, tuple(dict.fromkeys(heads)), self._patches)
         overridden = {decision.view.overrides for decision in about if self._can_lift(decision)}
         for view in (decision.view for decision in about):
             refused = view.decision is DecisionKind.REJECTED or view.reverts is not None
@@ -270,16 +272,16 @@ class ApprovalQuery:
 
     @cached_property
     def _patches(self) -> tuple[str, ...]:
-        """Return the patch identities of the change and of its last commit that changes something."""
+        """Return the patch identities of the change and of its commits."""
         whole = compute_patch_identity(self._change.files)
         repository, commits = self._policy.repository, self._change.commits[:PATCH_COMMITS_MAX]
         if repository is None or len(commits) < 2:
             return () if whole is None else (whole,)
         with repository.diffs([Comparison(commit.id) for commit in commits], renames=True) as diffs:
-            last = next((patch for diff in diffs if (patch := compute_patch_identity(diff.files)) is not None), None)
-        return tuple(dict.fromkeys(patch for patch in (whole, last) if patch is not None))
+            each = [compute_patch_identity(diff.files) for diff in diffs]
+        return tuple(dict.fromkeys(patch for patch in (whole, *each) if patch is not None))
 
-    def proposed_change(self) -> ProposedChange:
+    def make_proposed_change(self) -> ProposedChange:
         """Return the change as trust judges it."""
         change, rules = self._change, self.query.rules
         last_ns = 0 if change.period is None else change.period.last_ns
@@ -316,7 +318,7 @@ def list_reservations(store: Store, since_ns: int, rules: TrustRules | None = No
     """Return the approvals without review after a time that this store knows of."""
     return [
         _reservation_from_view(decision.view, rules or TrustRules())
-        for decision in unreviewed_decisions(store, since_ns)
+        for decision in list_unreviewed_decisions(store, since_ns)
     ]
 
 
@@ -343,13 +345,15 @@ def _count_erased_decisions(store: Store, author: ChangeAuthor, head: str, since
     )
 
 
-def _read_decisions_on_change(store: Store, head: str, patches: Sequence[str]) -> list[ObservedView[Decision]]:
-    """Return the decisions about a head or the same patch elsewhere, and their overrides."""
-    found = [*decisions_on_commit(store, head)]
+def _read_decisions_on_change(
+    store: Store, commits: Sequence[str], patches: Sequence[str]
+) -> list[ObservedView[Decision]]:
+    """Return the decisions about some commits or the same patches elsewhere, and their overrides."""
+    found = [decision for commit in commits for decision in decisions_on_commit(store, commit)]
     found += [decision for patch in patches for decision in decisions_with_patch(store, patch)]
     about = {decision.record.ref: decision for decision in found}
     for decision in tuple(about.values()):
-        for correction in corrections_of_decision(store, decision.view.agent, decision.view.id):
+        for correction in list_decision_corrections(store, decision.view.agent, decision.view.id):
             about.setdefault(correction.record.ref, correction)
     return list(about.values())
 

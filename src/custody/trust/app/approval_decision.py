@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from custody.config import EffectiveRules
 from custody.core.assurance import Assurance
@@ -54,8 +55,7 @@ RESERVE_ATTEMPTS_MAX = 5
 SHARED_LEDGER = "custody.share.budget:open_shared_ledger"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalQuestion:
+class ApprovalQuestion(Struct, frozen=True, kw_only=True):
     """A change, who wrote its added lines, the rules that decide, whom they believe, and where lines are reserved.
 
     ``approver`` is the person who approves, None for the gate. ``damage`` is a change of the log, None if another check
@@ -72,8 +72,7 @@ class ApprovalQuestion:
     audit_key: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorApproval:
+class AuthorApproval(Struct, frozen=True):
     """The approval for one author of a change, and its evidence."""
 
     case: ApprovalCase
@@ -87,8 +86,7 @@ class AuthorApproval:
         return self.counting.lowest or Assurance.SELF_REPORTED
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalResult:
+class ApprovalResult(Struct, frozen=True):
     """The approvals for all authors of a change, with the digest of all chain heads at that time."""
 
     change: ProposedChange
@@ -100,8 +98,7 @@ class ApprovalResult:
         return bool(self.no_author) and all(author_approval.approval for author_approval in self.answers)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentBudget:
+class AgentBudget(Struct, frozen=True):
     """The lines that an author may merge without review in the budget window, and how many are left."""
 
     author: ChangeAuthor
@@ -113,8 +110,7 @@ BudgetOutcome = Literal["reserved", "known", "refused", "dry"]
 """The lines are reserved now, were reserved before, are not reserved since they may not merge, or in a dry run."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpentApproval:
+class SpentApproval(Struct, frozen=True):
     """An approval, what became of the reservation of its lines, and the new records."""
 
     result: ApprovalResult
@@ -124,7 +120,7 @@ class SpentApproval:
 
 def budget_place_from_rules(effective: EffectiveRules) -> BudgetPlace:
     """Return where the rules of the gate reserve lines."""
-    values = {setting.rule.name: setting.value for setting in effective.settings}
+    values = {name: setting.value for name, setting in effective.settings_of("gate").items()}
     return BudgetPlace(str(values["gate.budget_remote"])) if values["gate.budget"] == "remote" else STORE
 
 
@@ -140,7 +136,7 @@ def decide_change_approval(
     return _ChangeApproval(store, question).decide(reserved)
 
 
-def look_at_approval(workspace: Workspace, question: ApprovalQuestion) -> SpentApproval:
+def preview_approval(workspace: Workspace, question: ApprovalQuestion) -> SpentApproval:
     """Return the approvals of a change with the reservations of every place that counts; nothing is recorded."""
     ledger = _open_ledger(workspace, question)
     state = LedgerState() if ledger is None else ledger.read(_since_ns(question))
@@ -319,7 +315,7 @@ class _ChangeApproval:
             case = self._approvals.case(known, approver=question.approver, damage=question.damage, reserved=reserved)
             approval = self._approvals.decide_author_approval(case)
             answers.append(AuthorApproval(case, approval, known.counting, known.acceptance))
-        change = self._approvals.proposed_change()
+        change = self._approvals.make_proposed_change()
         no_author = Approval() if answers else refuse_unknown_author(change, persons=question.by.persons)
         heads = digest_approval_chain_heads(self._store.tables.chains())
         return ApprovalResult(change, tuple(answers), no_author, format_digest(Digest(heads)))

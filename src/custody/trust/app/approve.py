@@ -1,19 +1,20 @@
 """Approval of a change without review by a person, decided and recorded in one go."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.assurance import Assurance
 from custody.core.errors import CustodyError, InputError, StoreError
 from custody.core.wire.time import format_timestamp
-from custody.ledger.verify import verify_ledger
+from custody.ledger.verify import check_ledger_integrity
 from custody.trust.app.approval_decision import (
     ApprovalQuestion,
     SpentApproval,
     budget_place_from_rules,
     decide_change_approval,
-    look_at_approval,
     make_approval_query,
+    preview_approval,
     refuse_unverifiable_budget,
     report_agent_approval,
     report_review_reasons,
@@ -31,8 +32,7 @@ from custody.workspace.rules_in_force import load_rules_at_commit, warn_of_ignor
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequest:
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """A request to approve a change; without an agent, its authors are those of attribution."""
 
     change: str
@@ -74,7 +74,7 @@ def _ask(
 ) -> tuple[SpentApproval, Sequence[ReviewReason]]:
     """Return the answer, and the reason against it if a shared budget cannot be verified."""
     try:
-        return (look_at_approval if dry_run else reserve_approval)(workspace, question), ()
+        return (preview_approval if dry_run else reserve_approval)(workspace, question), ()
     except CustodyError as error:
         if question.place is STORE or isinstance(error, StoreError):
             raise
@@ -101,7 +101,7 @@ def _select_approval_authors(found: AuthorLines, agent: str | None, belief: Auth
 
 def _find_decision_log_damage(workspace: Workspace) -> str | None:
     """Return the first damage found in the store; None if it is intact."""
-    findings = verify_ledger(workspace).findings
+    findings = check_ledger_integrity(workspace).findings
     return findings[0].what if findings else None
 
 

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.attribution import Grade, LineOwner, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
@@ -23,8 +25,7 @@ from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorLines:
+class AuthorLines(Struct, frozen=True):
     """Added lines by the agent that wrote them, wholly or in part, and the number of lines of unknown authors.
 
     Claimed lines count as unknown: anybody can write a claim. ``sessions`` are the sessions of each agent's lines, by
@@ -54,8 +55,7 @@ class AuthorLines:
         return max(own, key=lambda row: row[:3])[3] if own else ChangeAuthor(agent)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorBelief:
+class AuthorBelief(Struct, frozen=True):
     """Whom a count of lines believes: under which policy, and how far an agent's name must be vouched for."""
 
     team: TeamPolicy | None = None
@@ -114,18 +114,18 @@ class Operators:
         self._chains: frozenset[StoreId] = context.ratings.believed
         self._known: dict[tuple[str, str, bool], str | None] = {}
 
-    def of(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
+    def find_operator(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
         """Return the operator of a session, with ``claims`` also a claimed one; None where no record names one."""
         key = (agent, session, claims)
         if key not in self._known:
             observed = list_session_views(self._store, session)
             # Only generic events name operators. An operator gives no trust, so this one detail needs no hook.
-            views = (view.view for view in observed if claims or self._is_told_here(view.record))
+            views = (view.view for view in observed if claims or self._is_recorded_here(view.record))
             merged = merge_session_views(view for view in views if view.agent == agent)
             self._known[key] = None if merged is None else merged.operator
         return self._known[key]
 
-    def _is_told_here(self, record: Record) -> bool:
+    def _is_recorded_here(self, record: Record) -> bool:
         return record.entry.kind not in IMPORTED_KINDS and not is_imported_record(record, self._chains)
 
 
@@ -134,7 +134,7 @@ def trust_author_from_answer(answer: LineAnswer, operators: Operators) -> Change
     trace = answer.trace
     if trace is None or not answer.owner.is_agent:
         return None
-    operator = operators.of(trace.agent, trace.session, claims=_is_untrusted_claim(answer))
+    operator = operators.find_operator(trace.agent, trace.session, claims=_is_untrusted_claim(answer))
     return ChangeAuthor(trace.agent, answer.model, operator)
 
 

@@ -1,7 +1,8 @@
 """The decisions about one change, under any of its commits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import AgentName, CommitSha, StoreId
 from custody.core.views import Decision
@@ -9,11 +10,10 @@ from custody.store import ObservedView, Store
 from custody.trust.app.decisions import decision_entries_from_views
 from custody.trust.engine import decision_order_key, find_valid_overrides, is_unreviewed
 from custody.trust.model import DecisionEntry, DecisionType
-from custody.trust.queries import corrections_of_decision, decisions_on_commit
+from custody.trust.queries import decisions_on_commit, list_decision_corrections
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDecisions:
+class KnownDecisions(Struct, frozen=True):
     """The decisions about one agent's change.
 
     ``reviewed`` is the review and ``counting`` its decision after overrides; ``unreviewed`` is a merge without review,
@@ -74,4 +74,4 @@ def _look_up_decisions(store: Store, names: Sequence[CommitSha]) -> list[Observe
 
 def _read_decision_corrections(store: Store, agent: str, ids: Sequence[str]) -> list[ObservedView[Decision]]:
     """Return the records that override or revert one of these decisions."""
-    return [decision for id_ in dict.fromkeys(ids) for decision in corrections_of_decision(store, agent, id_)]
+    return [decision for id_ in dict.fromkeys(ids) for decision in list_decision_corrections(store, agent, id_)]

@@ -6,12 +6,14 @@ checked once per rater.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.config import EffectiveRules, TeamPolicy, TeamReviewer
 from custody.core.assurance import Assurance
 from custody.core.identity import list_identities
 from custody.core.ids import CommitSha, RecordRef
+from custody.core.patterns import lazy_pattern
 from custody.core.record import Record
 from custody.core.views import Decision, WitnessClaim
 from custody.git import Commit, NoObject, Repository, Walk
@@ -28,12 +30,11 @@ from custody.workspace.workspace import Workspace, has_workspace_repository
 ASSURANCE_RULE = "gate.assurance_min"
 CHANGE_COMMITS_MAX = 1000
 """The most commits of a merged change that are searched for its authors; a larger one has no second party."""
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
-_NOREPLY_EMAIL = re.compile(r"(?:\d+\+)?(?P<login>[^@+]+)@users\.noreply\.github\.com", re.ASCII)
+_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_NOREPLY_EMAIL = lazy_pattern(r"(?:\d+\+)?(?P<login>[^@+]+)@users\.noreply\.github\.com", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionPolicy:
+class DecisionPolicy(Struct, frozen=True):
     """Who is believed about decisions, and how far they must be when a change may merge.
 
     Without a ``repository`` no commit is looked up: then no witness can be told from an author of the change.
@@ -56,7 +57,7 @@ def load_decision_policy(workspace: Workspace, store: Store) -> DecisionPolicy:
 def load_base_decision_policy(workspace: Workspace, change: ChangeRange, effective: EffectiveRules) -> DecisionPolicy:
     """Return who is believed about decisions, as the base of a change says: a change cannot choose its own judges."""
     team = load_base_team_policy(workspace.repository, change.base, change.fork)
-    least = next(setting.value for setting in effective.settings if setting.rule.name == ASSURANCE_RULE)
+    least = effective.settings_of(ASSURANCE_RULE.partition(".")[0])[ASSURANCE_RULE].value
     with workspace.reading() as store:
         ratings = rate_workspace_chains(workspace, store, team)
     return DecisionPolicy(team, Assurance(least), ratings, workspace.repository)

@@ -1,8 +1,9 @@
 """The log of decisions about one agent, and the only way to append to it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, EventId
@@ -45,8 +46,7 @@ NAMES = ("agent", "id")
 """The fields that identify a decision: they must not be redacted."""
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionReceipt:
+class DecisionReceipt(Struct, frozen=True):
     """A new record: its effect, and the agent's score after it."""
 
     agent: str

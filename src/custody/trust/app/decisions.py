@@ -3,9 +3,11 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.spool import Spool
 from custody.config import FILE_BYTES_MAX
@@ -33,7 +35,7 @@ from custody.trust.model import (
     RecoveryEntry,
     UnknownAgent,
 )
-from custody.trust.queries import ScoreTables, decisions_of_agent
+from custody.trust.queries import ScoreTables, list_agent_decisions
 from custody.trust.rules import TrustRules
 from custody.workspace.rules_in_force import load_workspace_rules, resolve_rules_in_force
 from custody.workspace.workspace import Workspace
@@ -46,8 +48,7 @@ DOCUMENTS_CONFIG = f".ai-git/{CONFIG}"
 """The rule file of document 001; in another folder the same file is called ``CONFIG``."""
 
 
-@dataclass(frozen=True)
-class FolderWorkspace(Workspace):
+class FolderWorkspace(Workspace, frozen=True):
     """A workspace with the store in its folder, with or without a repository around it."""
 
     @cached_property
@@ -98,8 +99,7 @@ SETTLE_MAX = 100
 _COMPLEXITIES = {complexity.word: complexity for complexity in ChangeComplexity}
 
 
-@dataclass(frozen=True, slots=True)
-class TrustQuery:
+class TrustQuery(Struct, frozen=True):
     """A query as of ``now_ns`` by ``rules``; without ``until_ns`` all records count."""
 
     rules: TrustRules
@@ -174,7 +174,7 @@ def read_decision_entries(store: Store, agent: str, until_ns: int | None = None)
     """Return all entries about ``agent``, optionally only until a time."""
     return [
         entry
-        for entry in decision_entries_from_views(decisions_of_agent(store, agent))
+        for entry in decision_entries_from_views(list_agent_decisions(store, agent))
         if until_ns is None or entry.at_ns <= until_ns
     ]
 

@@ -13,7 +13,7 @@ from custody.dupes import DuplicateVerdict
 from custody.dupes.app.indexed_changes import find_changes_by_head
 from custody.dupes.app.labels import ChangeEnds, PairAnswer, list_pair_answers, record_pair_answer
 from custody.dupes.app.past_suggestions import PastSuggestion, find_past_suggestions
-from custody.dupes.app.select import find_indexed_change, resolve_change_range
+from custody.dupes.app.select import find_indexed_change, resolve_change_ref
 from custody.git import Repository
 from custody.store import Store
 from custody.trust.app.change_decisions import find_decision_agents, summarize_agent_decisions
@@ -40,7 +40,7 @@ def resolve_outcome_duplicate(repository: Repository, store: Store, subject: Out
         row = find_indexed_change(store, name)
         ends = ChangeEnds(row.base, row.head)
     except InputError:
-        change = resolve_change_range(repository, name)
+        change = resolve_change_ref(repository, name)
         ends = ChangeEnds(change.base, change.head)
     if ends.head in subject.names:
         raise InputError("a change cannot be a duplicate of itself", hint="pass two different changes")

@@ -5,7 +5,9 @@ author is the one that the commit names. None of this is evidence; it is good en
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.ids import PENDING, RecordRef, Seq
 from custody.git import Commit, Comparison, Person, Walk
@@ -23,8 +25,7 @@ HISTORY_DAYS = 365.0
 """How long before its first day a simulation starts to learn, so that agents have a record by then."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitDecisions:
+class CommitDecisions(Struct, frozen=True):
     """Commits as decisions; ``undated`` counts commits without a valid time."""
 
     pasts: tuple[PastDecision, ...]

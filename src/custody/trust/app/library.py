@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance
 from custody.core.errors import InputError
@@ -33,7 +35,7 @@ from custody.trust.model import (
     TrustTier,
     UnknownAgent,
 )
-from custody.trust.queries import corrections_of_decision, decisions_on_commit
+from custody.trust.queries import decisions_on_commit, list_decision_corrections
 from custody.trust.rules import TrustRules
 from custody.trust.score import approve_change_lines
 from custody.workspace.machine import machine_user_name
@@ -55,8 +57,7 @@ HISTORY_MAX = 20
 E = TypeVar("E", bound=Enum)
 
 
-@dataclass(frozen=True, slots=True)
-class TrustScore:
+class TrustScore(Struct, frozen=True):
     """An agent's decayed score now, and the confidence in it."""
 
     score: float
@@ -65,8 +66,7 @@ class TrustScore:
     sample_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
+class DecisionRecord(Struct, frozen=True):
     """A decision as it counts; ``score_after`` is the agent's score right after it."""
 
     id: str
@@ -81,8 +81,7 @@ class DecisionRecord:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentProfile:
+class AgentProfile(Struct, frozen=True):
     """The record of an agent in numbers."""
 
     agent_id: str
@@ -213,7 +212,7 @@ class TrustLineageManager:
         with self._workspace.reading() as store, read_settled_decisions(store):
             about = list(decision_entries_from_views(decisions_on_commit(store, request.commit)))
             last = max(about, key=decision_order_key, default=None)
-            if not isinstance(last, DecisionEntry) or corrections_of_decision(store, request.agent, last.id):
+            if not isinstance(last, DecisionEntry) or list_decision_corrections(store, request.agent, last.id):
                 return None
         steps = [step for step in self._account(request.agent).steps if step.entry == last]
         return steps[0] if steps and _is_repeat(request, last) else None

@@ -1,10 +1,12 @@
 """Recording of a change's outcome: one decision for each agent that wrote lines of it, however often it is reported."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.core.ids import StoreId
 from custody.core.wire.canonical import Json
@@ -29,12 +31,10 @@ from custody.trust.app.subject import OutcomeSubject, resolve_outcome_subject
 from custody.trust.model import ChangeComplexity, DecisionEntry, DecisionType
 from custody.trust.rules import TrustRules
 from custody.trust.score import decision_complexity_from_lines
-from custody.trust.wire import AgentOutcome, PairLabelReport, TrustOutcomeReport
+from custody.trust.wire import AgentOutcome, OutcomeWord, PairLabelReport, TrustOutcomeReport
 from custody.workspace.change import list_change_additions
 from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
-
-OutcomeWord = Literal["merged", "changed", "closed", "reverted"]
 
 DECISIONS = MappingProxyType(
     {
@@ -47,8 +47,7 @@ DECISIONS = MappingProxyType(
 """The decision for each outcome; a revert also refers to an earlier decision."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeRequest:
+class OutcomeRequest(Struct, frozen=True, kw_only=True):
     """The outcome of a change: a commit, ``BASE..HEAD`` or a branch.
 
     With ``agent`` only that agent is meant. ``landed_as`` is the commit that the change became, if its own is not in
@@ -123,8 +122,7 @@ def record_outcome_for_authors(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _OutcomePlan:
+class _OutcomePlan(Struct, frozen=True):
     """What to record about one agent, and under which id; or nothing, and why."""
 
     state: Literal["recorded", "corrected", "known", "waiting"]

@@ -1,9 +1,11 @@
 """Recording of decisions about an agent: checked first, then appended to the chain; nothing is changed in place."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError, WorldError
 from custody.core.identity import is_same_identity
@@ -39,8 +41,7 @@ SESSIONS_MAX = 1000
 """The most sessions recorded with a decision."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionRequest:
+class DecisionRequest(Struct, frozen=True, kw_only=True):
     """A decision to record; without an ``id`` it gets a new one.
 
     ``overrides`` or ``reverts`` is the id of the earlier decision that this one corrects. A recovery adds ``boost`` to

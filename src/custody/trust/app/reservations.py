@@ -4,8 +4,9 @@ A reservation is about a patch, not about a commit: an amended message or anothe
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from custody.trust.approval import BudgetUse
 from custody.trust.model import ChangeAuthor
@@ -14,8 +15,7 @@ HEAD = "head:"
 """What the name of a reservation begins with that was recorded without its patch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
+class Reservation(Struct, frozen=True, kw_only=True):
     """Lines that one agent's change takes from the budgets of the agent, its operator and the areas of the change."""
 
     patch: str
@@ -35,8 +35,7 @@ class Reservation:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerState:
+class LedgerState(Struct, frozen=True):
     """The reservations of a shared ledger within the budget window, and the ledger's version."""
 
     reservations: tuple[Reservation, ...] = ()
@@ -53,8 +52,7 @@ class BudgetLedger(Protocol):
         """Add reservations to ``state``; False if the ledger has changed since it was read."""
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetPlace:
+class BudgetPlace(Struct, frozen=True):
     """Where lines are reserved: in this store, or in the ledger of a ``remote``."""
 
     remote: str | None = None

@@ -3,10 +3,11 @@
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from custody.core.ids import CommitSha
 from custody.git import (
@@ -43,8 +44,7 @@ PROGRESS_COMMITS = 500
 """The number of commits between two updates of the progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastCommit:
+class PastCommit(Struct, frozen=True):
     """One commit; ``place`` is its position in git's list, newest first."""
 
     id: CommitSha
@@ -54,8 +54,7 @@ class PastCommit:
     place: int
 
 
-@dataclass(frozen=True)
-class RevertHistory:
+class RevertHistory(Struct, frozen=True, dict=True):
     """The history of a tip, the newest first; ``in_range`` are the commits that are searched for reverts."""
 
     commits: Mapping[CommitSha, PastCommit]
@@ -203,8 +202,7 @@ CommitShape = tuple[tuple[bytes, str], ...]
 _BACKWARDS = {"A": "D", "D": "A"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Diff:
+class _Diff(Struct, frozen=True):
     """The digests of a diff and its reverse, and how many of its lines have a word."""
 
     forwards: bytes
@@ -313,8 +311,7 @@ BINARY_BYTES = 8000
 """A zero byte in the first of them makes a file binary, as in git."""
 
 
-@dataclass(frozen=True, slots=True)
-class RevertPair:
+class RevertPair(Struct, frozen=True):
     """A commit with the parent that it is compared with, and a later commit that may revert it."""
 
     target: CommitSha

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -79,8 +81,7 @@ _TAKEN = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revert:
+class Revert(Struct, frozen=True, kw_only=True):
     """A revert of ``target`` by the commit ``by``, and its state.
 
     ``said`` is the name in the message. The target is compared with ``parent``. ``cancelled_by`` is the commit that
@@ -98,8 +99,7 @@ class Revert:
     partly: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reverts:
+class Reverts(Struct, frozen=True):
     """All reverts, the oldest first, and the searched history."""
 
     history: RevertHistory
@@ -171,8 +171,7 @@ def _resolve_revert_claims(repository: Repository, history: RevertHistory) -> It
         yield _revert_from_claim(history, target, earlier[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _NamedTarget:
+class _NamedTarget(Struct, frozen=True):
     """A claim with the commits that it may mean, the most likely first; or why there are none."""
 
     by: CommitSha

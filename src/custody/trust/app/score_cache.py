@@ -4,7 +4,8 @@ Approvals do not use the cache: they fold the records themselves.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import AgentName, RecordRef, Seq, StoreId
 from custody.store import Store, StoreUnwritable
@@ -16,7 +17,7 @@ from custody.trust.app.decisions import (
 )
 from custody.trust.engine import can_follow_fold, fold_entries, make_empty_fold, settle_score_state
 from custody.trust.model import CurrentModel, DecisionEntry, Entry, FoldState, ScoreState
-from custody.trust.queries import ScoreTables, decisions_after
+from custody.trust.queries import ScoreTables, list_decisions_after
 from custody.trust.wire import StoredScore, decode_stored_score, encode_stored_score
 
 VERSION = 1
@@ -25,8 +26,7 @@ TAIL_MAX = 100
 """The number of decisions folded again at each query before the result is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A fold with its position in each chain; ``fresh`` counts decisions that are not in the cache."""
 
     folded: FoldState
@@ -94,7 +94,7 @@ def can_continue_fold(store: Store, agent: str, folded: FoldState, tail: list[En
 
 
 def _read_entries_after(store: Store, agent: str, chain: StoreId, seq: int) -> list[Entry]:
-    return list(decision_entries_from_views(decisions_after(store, agent, chain, seq)))
+    return list(decision_entries_from_views(list_decisions_after(store, agent, chain, seq)))
 
 
 def _has_earlier_decision(store: Store, agent: str, tail: list[Entry]) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from custody.core.assurance import Assurance
 from custody.core.ids import RecordRef
 from custody.core.wire.time import format_timestamp
-from custody.trust.app.acceptance import make_acceptance_estimator
 from custody.trust.app.decision_assurance import DecisionRater, load_decision_policy
 from custody.trust.app.decisions import (
     TrustQuery,
@@ -18,7 +17,7 @@ from custody.trust.app.score_cache import read_score_state
 from custody.trust.approval import compute_merge_budget
 from custody.trust.engine import compute_trust
 from custody.trust.model import ChangeStakes, DecisionEntry, DecisionOverride, Entry, ScoreState, ScoreStep
-from custody.trust.queries import decisions_of_agent
+from custody.trust.queries import list_agent_decisions
 from custody.trust.score import NS_PER_DAY, count_missing_reviews, has_decayed_tier, read_tier_lines_max
 from custody.trust.wire import EntryKind, ScoreStepReport, TrustLine, TrustListReport, TrustShowReport, TrustWhyReport
 from custody.workspace.workspace import Workspace
@@ -54,6 +53,8 @@ def trust_show(workspace: Workspace, agent: str, *, limit: int) -> TrustShowRepo
 
 def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> TrustWhyReport:
     """Return how an agent got its score, now or at a past time."""
+    from custody.trust.app.acceptance import make_acceptance_estimator
+
     query = make_trust_query(workspace, at)
     account = require_trust_account(workspace, agent, query)
     assurances = rate_score_steps(workspace, agent, account.steps, query.now_ns)
@@ -79,7 +80,7 @@ def rate_score_steps(
     with workspace.reading() as store:
         rater = DecisionRater(store, load_decision_policy(workspace, store), now_ns)
         with read_settled_decisions(store):
-            about = decisions_of_agent(store, agent)
+            about = list_agent_decisions(store, agent)
         return {decision.record.ref: rater.rate(decision) for decision in about if decision.record.ref in shown}
 
 

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables
 from custody.core.wire.time import format_timestamp, parse_timestamp
@@ -28,14 +31,13 @@ SimulationSource = Literal["auto", "records", "git"]
 
 IN_FORCE = "rules in force"
 EXAMPLES_MAX = 20
-_AGO = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", re.ASCII)
+_AGO = lazy_pattern(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", re.ASCII)
 _UNITS_NS = {unit: hours * 3_600_000_000_000 for unit, hours in {"h": 1, "d": 24, "w": 168}.items()}
-_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_DAY = lazy_pattern(r"\d{4}-\d\d-\d\d", re.ASCII)
+_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationInput:
+class SimulationInput(Struct, frozen=True):
     """The past: recorded decisions, and commits before the first of them."""
 
     pasts: tuple[PastDecision, ...]
@@ -179,7 +181,9 @@ def _report_simulated_policy(name: str, simulated: SimulationResult) -> Simulate
         reasons=simulated.reasons(),
         agents=[
             AgentMergeShare(agent=agent, landing=_report_merge_share(agent_tally))
-            for agent, agent_tally in sorted(simulated.by_agent().items(), key=lambda row: (-row[1].approved, row[0]))
+            for agent, agent_tally in sorted(
+                simulated.tally_by_agent().items(), key=lambda row: (-row[1].approved, row[0])
+            )
         ],
     )
 
@@ -228,8 +232,7 @@ def _report_simulated_example(by_policy: Mapping[str, SimulatedChange], why: str
 TRIED = "tried"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slider:
+class Slider(Struct, frozen=True, kw_only=True):
     """A number of a policy that can be moved; ``read`` takes it from rules, ``put`` returns rules with it.
 
     A ``percent`` is a hundred times the value in the rules.
@@ -346,8 +349,7 @@ def read_trust_slider_values(workspace: Workspace) -> dict[str, float]:
     return {name: round(slider.read(rules), 6) for name, slider in SLIDERS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyTrial:
+class PolicyTrial(Struct, frozen=True):
     """The past between two times, and what the rules in force would have merged."""
 
     now_ns: int

@@ -1,7 +1,8 @@
 """The change of an outcome: a commit, a range or a branch, with all commits that decisions may refer to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -12,8 +13,7 @@ from custody.workspace.change import resolve_change_range
 BRANCHES = ("refs/heads/", "refs/remotes/")
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeSubject:
+class OutcomeSubject(Struct, frozen=True):
     """A change from ``base`` to ``head``; ``merged`` is the commit that it became, where that is another one.
 
     ``names`` are all commits that decisions about it may refer to.

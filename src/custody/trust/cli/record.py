@@ -1,32 +1,33 @@
 """``custody trust record`` and ``custody trust reverts``, and how scores and decisions are rendered."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
-from custody.trust import ChangeComplexity, DecisionType
-from custody.trust.app.decisions import open_trust_folder
-from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
-from custody.trust.app.record import DecisionRequest, record_commit_decision, record_override, record_revert
-from custody.trust.app.reverts import trust_reverts
-from custody.trust.wire import (
-    AgentOutcome,
-    ChancePart,
-    ChanceReport,
-    RevertReport,
-    ScoreStepReport,
-    TrustLine,
-    TrustOutcomeReport,
-    TrustRecordReport,
-    TrustRevertsReport,
-)
-from custody.workspace.workspace import Workspace
+from custody.trust.wire import OutcomeWord
+
+if TYPE_CHECKING:
+    from custody.trust.wire import (
+        AgentOutcome,
+        ChancePart,
+        ChanceReport,
+        RevertReport,
+        ScoreStepReport,
+        TrustLine,
+        TrustOutcomeReport,
+        TrustRecordReport,
+        TrustRevertsReport,
+    )
+    from custody.workspace.workspace import Workspace
+
 
 # Scores and decisions as text.
 
@@ -131,11 +132,13 @@ def record(  # noqa: PLR0913 - one argument for each option
     \b
     Examples:
       custody trust record claude-code accepted HEAD --review-seconds 300
-      custody trust record claude-code rejected --overrides 1a2b3c4 --actor ana --reason "broke the build"
       custody trust record --outcome merged main..topic
-      custody trust record claude-code accepted HEAD --sign-key ~/.ssh/id_ed25519_sk
       custody trust record --outcome reverted 1a2b3c4 --actor ana --reason slow
     """
+    from custody.trust import ChangeComplexity, DecisionType
+    from custody.trust.app.outcomes import OutcomeRequest, record_outcome
+    from custody.trust.app.record import DecisionRequest, record_commit_decision, record_override, record_revert
+
     review_ms = None if review_seconds is None else round(review_seconds * SECONDS_MS)
     weight = None if complexity is None else ChangeComplexity[complexity.upper()]
     if outcome is not None:
@@ -192,6 +195,8 @@ def record(  # noqa: PLR0913 - one argument for each option
 
 def open_trust_workspace(ctx: click.Context) -> Workspace:
     """Return the workspace of the repository, or of the folder passed with ``--storage``."""
+    from custody.trust.app.decisions import open_trust_folder
+
     storage: Path | None = ctx.meta[STORED]
     if storage is None:
         return open_command_workspace(ctx)
@@ -314,6 +319,8 @@ def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str
       custody trust reverts v1.0..HEAD --record
       custody trust reverts --json | jq '.found[] | select(.state == "untrue")'
     """
+    from custody.trust.app.reverts import trust_reverts
+
     report = trust_reverts(require_trust_repository(ctx), history, record=record, actor=actor)
     return print_command_report(report, "\n".join(_render_reverts(report)), as_json=as_json)
 

@@ -1,17 +1,20 @@
 """``custody trust simulate``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.terminal.frame import json_option, print_command_report
-from custody.trust.app.simulate import trust_simulate
-from custody.trust.cli.record import SHORT_DIGITS, STORED, open_trust_workspace
-from custody.trust.wire import MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
+
+if TYPE_CHECKING:
+    from custody.trust.wire import MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
+
 
 AGENTS_MAX = 10
 EXAMPLES_MAX = 10
@@ -49,8 +52,11 @@ def simulate_command(
     \b
     Examples:
       custody trust simulate --since 90d
-      custody trust simulate --policy stricter.toml --since 30d --json | jq '.policies[].landing'
+      custody trust simulate --policy stricter.toml --since 30d --json
     """
+    from custody.trust.app.simulate import trust_simulate
+    from custody.trust.cli.record import STORED, open_trust_workspace
+
     if ctx.meta[STORED] is not None and source == "git":
         raise InputError("a storage folder has no git history", hint="leave out --storage, or pass --source records")
     path = None if policy is None else str(Path(ctx.obj[0]) / policy)
@@ -96,6 +102,8 @@ def _render_merge_share(share: MergeShare) -> str:
 
 
 def _render_policy_example(example: SimulatedExample) -> str:
+    from custody.trust.cli.record import SHORT_DIGITS
+
     verdicts = "; ".join(f"{name}: {', '.join(codes) or 'merges'}" for name, codes in example.reasons.items())
     return (
         f"{example.why}: {example.id[:SHORT_DIGITS]} by {example.agent}, {example.opened[:DATE_CHARACTERS]},"

@@ -1,43 +1,31 @@
 """``custody trust``."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
-from custody.core.assurance import SELF_REPORTED_ONLY
 from custody.core.plural import count_noun
 from custody.terminal.frame import current_screen, json_option, print_command_report
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines
-from custody.trust.app.approve import ApprovalRequest, trust_approve
-from custody.trust.app.record import record_recovery
-from custody.trust.app.show import trust_list, trust_show, trust_why
-from custody.trust.app.verify import trust_verify
-from custody.trust.cli.record import (
-    SHORT_DIGITS,
-    STORED,
-    open_trust_workspace,
-    record,
-    render_acceptance_probability,
-    render_decision_time,
-    render_record,
-    render_score,
-    render_score_step,
-    require_trust_repository,
-    reverts,
-    sign_key_option,
-)
+from custody.trust.cli.record import record, reverts, sign_key_option
 from custody.trust.cli.simulate import simulate_command
-from custody.trust.wire import (
-    AgentApproval,
-    TrustApproveReport,
-    TrustLine,
-    TrustListReport,
-    TrustShowReport,
-    TrustVerifyReport,
-    TrustWhyReport,
-)
+
+if TYPE_CHECKING:
+    from custody.trust.wire import (
+        AgentApproval,
+        TrustApproveReport,
+        TrustLine,
+        TrustListReport,
+        TrustShowReport,
+        TrustVerifyReport,
+        TrustWhyReport,
+    )
+
 
 AGENT_COLUMNS_MAX = 16
 DAY_HOURS = 24
@@ -54,7 +42,7 @@ TIER_ROLES: Mapping[str, Role | None] = MappingProxyType(
 @click.option("--dry-run", is_flag=True, help="Record nothing.")
 @json_option
 @click.pass_context
-def approve(
+def approve_change_command(
     ctx: click.Context, change: str, *, agent: str | None, approver: str | None, dry_run: bool, as_json: bool
 ) -> int:
     """Check whether a change may merge without review, and record the approval.
@@ -70,12 +58,17 @@ def approve(
       custody trust approve main..HEAD --agent claude-code --dry-run
       custody trust approve origin/main --json | jq '.reasons[].code'
     """
+    from custody.trust.app.approve import ApprovalRequest, trust_approve
+    from custody.trust.cli.record import require_trust_repository
+
     request = ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
     report = trust_approve(require_trust_repository(ctx), request)
     return print_command_report(report, "\n".join(_render_approval(report, change)), as_json=as_json)
 
 
 def _render_approval(report: TrustApproveReport, change: str) -> Iterator[str]:
+    from custody.trust.cli.record import SHORT_DIGITS
+
     yield f"{_describe_approval(report)}  {change}"
     for reason in report.reasons:
         yield f"  {reason.code}: {reason.sentence}"
@@ -90,6 +83,8 @@ def _render_approval(report: TrustApproveReport, change: str) -> Iterator[str]:
 
 def _describe_approval(report: TrustApproveReport) -> str:
     """Return the answer, and whether it rests on what any account could have written."""
+    from custody.core.assurance import SELF_REPORTED_ONLY
+
     if not report.approved:
         return "needs review"
     is_self_reported = any(agent.assurance == "self-reported" for agent in report.agents)
@@ -137,9 +132,11 @@ def trust_command(ctx: click.Context, storage: Path | None) -> None:
     Example:
       custody trust approve main..HEAD --dry-run
     """
+    from custody.trust.cli.record import STORED
+
     ctx.meta[STORED] = storage
     if ctx.invoked_subcommand is None:
-        ctx.exit(ctx.invoke(list_, as_json=False))
+        ctx.exit(ctx.invoke(list_trust_scores_command, as_json=False))
 
 
 trust_command.add_command(simulate_command)
@@ -150,7 +147,7 @@ trust_command.add_command(reverts)
 @trust_command.command("list")
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, *, as_json: bool) -> int:
+def list_trust_scores_command(ctx: click.Context, *, as_json: bool) -> int:
     """List every agent with its score and tier.
 
     \b
@@ -158,6 +155,9 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
       custody trust list
       custody trust list --json | jq '.agents[] | select(.tier == "verified")'
     """
+    from custody.trust.app.show import trust_list
+    from custody.trust.cli.record import open_trust_workspace
+
     report = trust_list(open_trust_workspace(ctx))
     return print_command_report(report, render_trust_list(report, current_screen()), as_json=as_json)
 
@@ -167,7 +167,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
 @click.option("-n", "--limit", type=click.IntRange(min=0), default=10, help="Number of decisions to list.")
 @json_option
 @click.pass_context
-def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
+def show_trust_score_command(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
     """Show one agent's score and the newest decisions about it.
 
     \b
@@ -175,6 +175,9 @@ def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
       custody trust show claude-code
       custody trust show claude-code -n 50 --json
     """
+    from custody.trust.app.show import trust_show
+    from custody.trust.cli.record import open_trust_workspace
+
     report = trust_show(open_trust_workspace(ctx), agent, limit=limit)
     return print_command_report(report, render_trust_agent(report, current_screen()), as_json=as_json)
 
@@ -184,7 +187,7 @@ def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
 @click.option("--at", metavar="TIME", help="Explain the score at a past time, such as 2026-01-31T12:00:00Z.")
 @json_option
 @click.pass_context
-def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int:
+def explain_trust_score_command(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int:
     """Explain an agent's score: every record and its effect.
 
     With --at only records until that time count, and the score decays until then.
@@ -194,6 +197,9 @@ def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: boo
       custody trust why claude-code
       custody trust why claude-code --at 2026-01-31T12:00:00Z
     """
+    from custody.trust.app.show import trust_why
+    from custody.trust.cli.record import open_trust_workspace
+
     report = trust_why(open_trust_workspace(ctx), agent, at=at)
     return print_command_report(report, "\n".join(_render_account(report)), as_json=as_json)
 
@@ -206,7 +212,7 @@ def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: boo
 @sign_key_option
 @json_option
 @click.pass_context
-def recover_(  # noqa: PLR0913 - one argument for each option
+def recover_trust_score_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     agent: str,
     *,
@@ -223,8 +229,11 @@ def recover_(  # noqa: PLR0913 - one argument for each option
 
     \b
     Examples:
-      custody trust recover claude-code --actor ana --reason "new model, same task passed"
+      custody trust recover codex --actor ana --reason "new model, passed"
     """
+    from custody.trust.app.record import record_recovery
+    from custody.trust.cli.record import open_trust_workspace, render_record
+
     workspace = open_trust_workspace(ctx)
     receipt = record_recovery(workspace, agent, boost=boost, actor=actor, reason=reason, sign_key=sign_key)
     report = receipt.report()
@@ -234,7 +243,7 @@ def recover_(  # noqa: PLR0913 - one argument for each option
 @trust_command.command("verify")
 @json_option
 @click.pass_context
-def verify(ctx: click.Context, *, as_json: bool) -> int:
+def verify_trust_scores_command(ctx: click.Context, *, as_json: bool) -> int:
     """Verify the log of decisions and all scores.
 
     Runs the checks of 'custody verify', then computes every score again from the records and compares it, bit for bit,
@@ -245,6 +254,9 @@ def verify(ctx: click.Context, *, as_json: bool) -> int:
       custody trust verify
       custody trust verify --json | jq .findings
     """
+    from custody.trust.app.verify import trust_verify
+    from custody.trust.cli.record import open_trust_workspace
+
     report = trust_verify(open_trust_workspace(ctx))
     return print_command_report(report, "\n".join(_render_verification(report)), as_json=as_json)
 
@@ -253,6 +265,7 @@ def render_trust_list(report: TrustListReport, screen: Screen) -> Iterator[TextL
     """Yield a table of the agents with their trust, their reviews and the lines that they may merge without review."""
     if not report.agents:
         yield "no decisions recorded yet"
+        yield StyledText("hint: custody trust record AGENT accepted COMMIT records a review", "muted")
         return
     yield from _render_trust_table(report.agents, screen)
     yield ""
@@ -295,6 +308,8 @@ def _describe_allowance(line: TrustLine) -> str:
 
 def render_trust_agent(report: TrustShowReport, screen: Screen) -> Iterator[TextLine]:
     """Yield one agent as a table, its last decision, and its newest decisions."""
+    from custody.trust.cli.record import render_decision_time, render_score_step
+
     line = report.standing
     yield from _render_trust_table([line], screen)
     yield ""
@@ -308,6 +323,13 @@ def render_trust_agent(report: TrustShowReport, screen: Screen) -> Iterator[Text
 
 
 def _render_account(report: TrustWhyReport) -> Iterator[str]:
+    from custody.trust.cli.record import (
+        render_acceptance_probability,
+        render_decision_time,
+        render_score,
+        render_score_step,
+    )
+
     yield f"{report.start:.2f} at the start (profile {report.profile})"
     yield from (render_score_step(step) for step in report.steps)
     line = report.standing
@@ -325,4 +347,4 @@ def _render_verification(report: TrustVerifyReport) -> Iterator[str]:
         yield f"OK: {replayed} verified"
 
 
-trust_command.add_command(approve)
+trust_command.add_command(approve_change_command)

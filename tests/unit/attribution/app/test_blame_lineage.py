@@ -666,7 +666,7 @@ def test_erasing_one_file_leaves_the_answer_about_another(scene: Scene) -> None:
 # --- surroundings ----------------------------------------------------------------------------------------------------
 
 
-def test_line_ends_of_windows_are_no_difference(scene: Scene) -> None:
+def test_line_ends_of_windows_make_no_difference(scene: Scene) -> None:
     windows = NEW.replace("\n", "\r\n")
     base = scene.committed(at=-100, app__py=OLD.replace("\n", "\r\n"))
     scene.edited("app.py", OLD, NEW, at=10, head=base)
@@ -677,7 +677,7 @@ def test_line_ends_of_windows_are_no_difference(scene: Scene) -> None:
     assert scene.marks() == MARKED
 
 
-def test_a_file_whose_name_is_no_text(scene: Scene) -> None:
+def test_a_file_with_a_name_that_is_not_text(scene: Scene) -> None:
     name = "caf\udce9.py"
     base = scene.commit_of({b"caf\xe9.py": OLD.encode()}, at=-100)
     scene.edited(name, OLD, NEW, at=10, head=base)
@@ -686,7 +686,7 @@ def test_a_file_whose_name_is_no_text(scene: Scene) -> None:
     assert scene.report(name).path.isprintable()
 
 
-def test_bytes_that_are_no_text_are_lines_too(scene: Scene) -> None:
+def test_bytes_that_are_not_text_are_lines_too(scene: Scene) -> None:
     odd = "name_of_it = 'caf\udce9'\n"
     base = scene.committed(at=-100, app__py=OLD)
     scene.edited("app.py", OLD, OLD + odd, at=10, head=base)

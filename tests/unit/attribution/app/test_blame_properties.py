@@ -164,7 +164,7 @@ def _tiers(scene: Scene) -> list[int]:
 
 @FEW
 @given(lives())
-def test_asked_again_from_what_was_kept_or_anew_the_answer_is_the_same(folder: Path, life: list[Turn]) -> None:
+def test_the_answer_is_the_same_from_the_cache_and_computed_again(folder: Path, life: list[Turn]) -> None:
     scene = lived(folder, life, is_committed=True)
     first = encode_report(scene.report())
     assert encode_report(scene.report()) == first

@@ -2,12 +2,12 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.attribution.app.blame import blame
 from custody.attribution.app.context import AttributionContext

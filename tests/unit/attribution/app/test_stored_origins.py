@@ -180,12 +180,14 @@ def test_the_last_commit_of_a_file_is_the_one_that_git_finds(tmp_path: Path) -> 
         repository = discover_repository(built.path)
         with repository.log(sorted(trees)) as log:
             commits = list(log)
-        pairs = [(commit.id, parent) for commit in commits for parent in commit.parents or (None,)]
+        pairs: list[tuple[CommitSha, CommitSha | None]] = [
+            (commit.id, parent) for commit in commits for parent in commit.parents or (None,)
+        ]
         changed: dict[CommitSha, dict[CommitSha | None, set[RepoPath]]] = {}
         with repository.changes([Comparison(*pair) for pair in pairs], renames=False) as answers:
-            for (commit, side), answer in zip(pairs, answers, strict=True):
-                changed.setdefault(commit, {})[side] = {file.path for file in answer.files}
-        for head in sorted(trees):
+            for (commit, former), answer in zip(pairs, answers, strict=True):
+                changed.setdefault(commit, {})[former] = {file.path for file in answer.files}
+        for head in trees:
             touches = find_last_touches(head, changed)
             for path in (RepoPath(b"%d.py" % n) for n in range(6)):
                 found = built.git("rev-list", "-1", head, "--", str(path)).decode().strip()

@@ -306,9 +306,9 @@ def test_invalid_parts_of_a_trace_are_ignored(odd: Json) -> None:
         trace = a_trace()
         trace["files"][0][key] = odd
         trace["files"][0]["conversations"] = [{"ranges": [a_range()], key: odd}]
-        views(trace)
+        assert [str(file.path) for file in files(trace)] == [trace["files"][0]["path"]], key
     for key in ("tool", "vcs", "metadata"):
-        views({**a_trace(), key: odd})
+        assert said({**a_trace(), key: odd}) == said(a_trace()), key
 
 
 def test_erased_texts_leave_a_readable_trace() -> None:

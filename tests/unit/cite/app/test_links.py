@@ -1,11 +1,11 @@
 """Link checks of the registry: requests, stored results, verdicts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.cite.app.links import LinkSelection, cite_check_links
 from custody.cite.app.registry_stores import RecordRegistryStore

@@ -32,7 +32,7 @@ def test_nothing_that_a_finding_says_ends_its_line(title: str, message: str, fil
     assert properties.count(",") == (3 if file is not None else 0)
 
 
-def test_reasons_stand_at_their_lines_and_neighbours_as_one() -> None:
+def test_reasons_are_at_their_lines_and_adjacent_ones_are_joined() -> None:
     places = [
         PlaceReport("a.py", 4, 4),
         PlaceReport("a.py", 2, 3),
@@ -81,7 +81,7 @@ def a_blame(*found: Attribution) -> BlameReport:
     )
 
 
-def test_only_agents_lines_are_told_and_both_of_two_claims() -> None:
+def test_only_agents_lines_are_reported_and_both_of_two_claims() -> None:
     claim = CompetingClaim("git-ai 1.0", "cursor", None, "s9", "claimed", "r")
     report = a_blame(
         an_attribution(1, 3, "agent"),

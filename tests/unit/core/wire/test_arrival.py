@@ -17,9 +17,11 @@ from custody.core.wire.arrival import (
     arrival_from_bytes,
     make_continuation_arrival,
     make_erasure_arrival,
+    transcript_natural_key,
 )
 from custody.core.wire.body import join_payload_texts, list_payload_digests
 from custody.core.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, dump_canonical_json, parse_json_bytes
+from custody.core.wire.event import event_from_json
 from custody.core.wire.event_views import views_from_event_payload
 from tests.builders.drawn import (
     STORE,
@@ -111,7 +113,7 @@ def test_what_an_agents_own_events_are_called_never_makes_two_of_them_or_one_of_
     assert a_hooks(*one) != key_of(*one)
 
 
-def test_a_snapshot_is_no_event_of_that_name() -> None:
+def test_a_snapshot_is_not_an_event_of_that_name() -> None:
     value: Json = {
         "custody": 1, "kind": "snapshot", "at": "2026-01-31T12:00:00Z", "agent": "a", "session": "b", "id": "1",
         "phase": "after", "files": [],
@@ -216,7 +218,7 @@ def test_no_event_can_speak_for_the_store(kind: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"null", b"\xff", an_event("edit")[:-1], an_event("edit") + b"{}"])
-def test_what_is_no_event_does_not_arrive(data: bytes) -> None:
+def test_an_invalid_event_does_not_arrive(data: bytes) -> None:
     with pytest.raises(InputError):
         arrival_from_bytes(EventId("e"), data)
 
@@ -248,3 +250,34 @@ def test_the_same_erasure_twice_is_two_records() -> None:
     one, two = (make_erasure_arrival(EventId(e), Digest(bytes(32)), who="ana", why="x", at_ns=0) for e in ("e1", "e2"))
     assert one.entry.key != two.entry.key
     assert quote(one.entry.event) == "e1"
+
+
+@given(st.sampled_from(KINDS), st.data())
+def test_the_event_of_an_arrival_is_the_one_that_is_stored(kind: str, data: st.DataObject) -> None:
+    fields: dict[str, Json] = {}
+    if kind == "call":
+        fields = {"input": data.draw(json_values | marked_values), "output": data.draw(json_values | long_texts)}
+    elif kind in ("edit", "prompt"):
+        fields = {"after" if kind == "edit" else "text": data.draw(long_texts | st.text(max_size=20))}
+    with suppress(InputError):
+        arrival = arrival_from_bytes(EventId("e"), an_event(kind, **fields))
+        if arrival.event is not None:
+            # Also in the order of members, which decides about the order of views.
+            assert repr(arrival.event) == repr(event_from_json(read_back(arrival)))
+
+
+def test_an_ordinary_event_is_decoded_once() -> None:
+    assert an_arrival("call", input={"b": 1, "a": "x" * 5000}).event is not None
+
+
+def test_of_several_wrong_fields_the_first_one_is_named() -> None:
+    with pytest.raises(InputError, match=r"\$.session"):
+        arrival_from_bytes(
+            EventId("e"), b'{"kind":"prompt","session":1,"agent":2,"custody":1,"id":"1","at":"x","text":""}'
+        )
+
+
+@given(st.text(max_size=12) | awkward_names | names)
+def test_a_part_of_a_key_is_quoted_as_in_a_url(text: str) -> None:
+    with suppress(UnicodeEncodeError):
+        assert transcript_natural_key(text, text) == f"transcript:{quote(text, safe='')}:{quote(text, safe='')}"

@@ -144,7 +144,7 @@ def test_digests_are_read_as_they_are_written(raw: bytes) -> None:
         "x" * 100_000,
     ],
 )
-def test_what_is_no_digest_is_refused(text: str) -> None:
+def test_an_invalid_digest_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a digest") as refusal:
         parse_digest(text)
     assert refusal.value.hint is not None and "64" in refusal.value.hint

@@ -1,6 +1,8 @@
 """Strict JSON in, stable bytes out."""
 
 import json
+import math
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -13,6 +15,7 @@ from custody.core.wire.canonical import (
     Json,
     decode_json_text,
     dump_canonical_json,
+    dump_plain_json,
     encode_json_text,
     parse_json_bytes,
 )
@@ -255,3 +258,27 @@ def test_what_json_cannot_say_is_never_written(value: float) -> None:
 @given(st.text(max_size=20) | st.text(st.sampled_from("a\ud83d\ude00\udcff"), max_size=5))
 def test_texts_survive_the_way_into_bytes_and_back(text: str) -> None:
     assert decode_json_text(encode_json_text(text)) == text
+
+
+@given(json_objects)
+@example({"a": 1e-05, "b": 1e16, "c": -0.0})
+@example({"at": "12:30:45.5,", "n": 10**30, "é": "\x7f\u2028"})
+def test_the_fast_encoder_writes_the_same_bytes_or_none(value: dict[str, Json]) -> None:
+    plain = dump_plain_json(value)
+    if plain is not None:
+        assert plain.data == dump_canonical_json(value)
+        assert repr(plain.value) == repr(parse_json_bytes(plain.data))
+
+
+@pytest.mark.parametrize("value", [0.5, 1e-05, 1e16, -0.0, math.nan, math.inf, "\udcff", b"x", (1, 2), {1: 2}])
+def test_the_fast_encoder_leaves_what_it_would_write_otherwise(value: Any) -> None:
+    assert dump_plain_json({"a": value}) is None
+    assert dump_plain_json({"a": ["x", value]}) is None
+
+
+def test_the_fast_encoder_writes_texts_numbers_and_nested_values() -> None:
+    value: Json = {"b": [1, None, {"z": "\n\x00\x7f", "a": True}], "a": 2**70, "😀": 1, "\uffff": 2}
+    plain = dump_plain_json(value) if isinstance(value, dict) else None
+    assert plain is not None
+    assert plain.data == dump_canonical_json(value)
+    assert list(plain.value) == ["a", "b", "\uffff", "😀"]

@@ -174,7 +174,7 @@ def test_a_value_of_the_wrong_type_is_refused_and_its_field_named(kind: str) -> 
 
 
 @pytest.mark.parametrize("wrong", [None, 0, 1.5, "", "x", True, [], ["a"]])
-def test_what_is_no_object_is_no_event(wrong: Json) -> None:
+def test_a_value_that_is_not_an_object_is_not_an_event(wrong: Json) -> None:
     assert refusal(wrong) == "an event is a JSON object"
 
 
@@ -303,11 +303,11 @@ def test_a_redacted_line_says_where_by_which_rule_and_what_its_machine_can_match
 @pytest.mark.parametrize(
     ("first", "last"), [(0, 1), (-1, 1), (2, 1), (1, 2**31), (2**31, 2**31), (1.0, 2), ("1", 2), (None, 1), (True, 2)]
 )
-def test_lines_that_are_no_stretch_are_refused(first: Json, last: Json) -> None:
+def test_invalid_line_ranges_are_refused(first: Json, last: Json) -> None:
     assert refusal(a_value("edit", lines=[{"first": 1, "last": 1}, {"first": first, "last": last}]))
 
 
-def test_a_stretch_has_both_ends_and_nothing_more() -> None:
+def test_a_line_range_has_both_ends_and_nothing_more() -> None:
     for wrong in ({}, {"first": 1}, {"last": 1}, {"first": 1, "last": 2, "step": 1}, [1, 2], "1-2"):
         assert "$.lines[0]" in refusal(a_value("edit", lines=[wrong]))
     event = event_from_json(a_value("edit", lines=[{"first": 1, "last": 2**31 - 1}, {"first": 7, "last": 7}]))
@@ -323,7 +323,7 @@ def test_content_hashes_have_eight_to_64_digits(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["", "0" * 7, "0" * 65, "sha256:", "SHA256:" + "0" * 8, "g" * 8, "0" * 8 + "\n", 12345678]
 )
-def test_what_is_no_content_hash_is_refused(value: Json) -> None:
+def test_an_invalid_content_hash_is_refused(value: Json) -> None:
     assert "$.content_hashes[1]" in refusal(a_value("edit", content_hashes=["0" * 8, value]))
 
 

@@ -2,9 +2,10 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.attribution.rules import AttributeRules
 from custody.core.wire.canonical import (
@@ -20,8 +21,7 @@ from custody.trust.rules import TrustRules
 RULES = TrustRules()
 
 
-@dataclass(frozen=True)
-class WeightRules:
+class WeightRules(Struct, frozen=True):
     weights: Mapping[str, float]
 
 
@@ -47,7 +47,7 @@ def test_the_order_of_keys_does_not_count() -> None:
 def test_every_rule_counts() -> None:
     assert digest_rule_tables({"trust": replace(RULES, audit_share=0.06)}) != digest_rule_tables({"trust": RULES})
     assert digest_rule_tables({"other": RULES}) != digest_rule_tables({"trust": RULES})
-    assert set(rules_to_json(RULES)) == set(RULES.__dataclass_fields__)
+    assert set(rules_to_json(RULES)) == set(RULES.__struct_fields__)
 
 
 def test_the_bytes_are_canonical_json() -> None:
@@ -55,8 +55,7 @@ def test_the_bytes_are_canonical_json() -> None:
     assert dump_canonical_json(parse_json_bytes(data)) == data
 
 
-@dataclass(frozen=True)
-class SmallRules:
+class SmallRules(Struct, frozen=True):
     words: tuple[str, ...] = ("é",)
     half_life_days: float = 30.0
     is_masked: bool = True
@@ -68,6 +67,6 @@ def test_the_bytes_and_the_digest_by_hand() -> None:
     assert digest_rule_tables({"small": SmallRules()}) == hashlib.sha256(data).digest()
 
 
-def test_what_is_no_rule_is_refused() -> None:
+def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(TypeError, match="a rule cannot be a NoneType"):
         rule_value_to_json(None)

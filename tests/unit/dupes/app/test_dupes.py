@@ -1,9 +1,9 @@
 """Duplicate search in real repositories: indexing, checking, evidence, damaged objects."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -12,7 +12,7 @@ from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.app.index import IndexRequest, dupes_index, sketch_changes
 from custody.dupes.app.labels import dupes_label
-from custody.dupes.app.select import REFS, resolve_change_range, select_changes
+from custody.dupes.app.select import REFS, resolve_change_ref, select_changes
 from custody.dupes.app.show import dupes_show
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire import DupesCheckReport
@@ -242,7 +242,7 @@ def test_branches_are_compared_with_their_fork_from_main(world: World) -> None:
     )
     changes = select_changes(world.workspace.repository, REFS, RULES, commits=False).changes
     assert {change.head: change.base for change in changes} == {merged: world.main}
-    assert resolve_change_range(world.workspace.repository, "main..topic").base == world.main
+    assert resolve_change_ref(world.workspace.repository, "main..topic").base == world.main
 
 
 def test_several_processes_sketch_the_same_as_one(world: World) -> None:

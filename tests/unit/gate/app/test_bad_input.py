@@ -64,7 +64,7 @@ class TestRange:
         with pytest.raises(InputError):
             said(world, typed)
 
-    def test_a_tree_is_no_commit(self, world: Judged) -> None:
+    def test_a_tree_is_not_a_commit(self, world: Judged) -> None:
         tree = world.built.git("rev-parse", "HEAD^{tree}").decode().strip()
         with pytest.raises(InputError):
             said(world, f"{tree}..HEAD")
@@ -119,7 +119,7 @@ class TestPolicy:
 
 
 class TestAgents:
-    def test_an_agent_of_whom_nobody_has_heard_needs_a_review(self, tmp_path: Path) -> None:
+    def test_an_unknown_agent_needs_a_review(self, tmp_path: Path) -> None:
         world = Judged(tmp_path / "repository")
         world.edit(agent="an unknown agent")
         assert codes(world.said()) == ["TRUST-SAMPLES"]

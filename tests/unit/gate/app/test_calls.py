@@ -58,11 +58,11 @@ def codes(report: GateReport) -> list[str]:
     return [reason.code for reason in report.reasons if reason.code.startswith("GRAPH-")]
 
 
-def test_usual_calls_are_no_reason(tmp_path: Path) -> None:
+def test_usual_calls_give_no_reason(tmp_path: Path) -> None:
     assert codes(World(tmp_path).edits("mine", "Read", "Edit")) == []
 
 
-def test_calls_that_nobody_makes_before_an_edit_are_named(tmp_path: Path) -> None:
+def test_calls_that_never_come_before_an_edit_are_named(tmp_path: Path) -> None:
     report = World(tmp_path).edits("odd", "WebFetch", "Download", "Decrypt", "Edit")
     assert codes(report) == ["GRAPH-UNUSUAL"]
     reason = next(reason for reason in report.reasons if reason.code == "GRAPH-UNUSUAL")
@@ -70,18 +70,18 @@ def test_calls_that_nobody_makes_before_an_edit_are_named(tmp_path: Path) -> Non
     assert [place.path for place in reason.places] == [LOGIN]
 
 
-def test_an_agents_line_of_which_no_call_is_known_is_unseen(tmp_path: Path) -> None:
+def test_an_agents_line_without_a_known_call_is_unseen(tmp_path: Path) -> None:
     report = World(tmp_path).edits("odd", "WebFetch", "Download", "Edit", call=None)
     assert report.added.agent == 1
     assert codes(report) == ["GRAPH-UNSEEN"]
 
 
-def test_a_file_that_is_not_risky_is_not_looked_at(tmp_path: Path) -> None:
+def test_a_file_that_is_not_risky_is_not_checked(tmp_path: Path) -> None:
     assert codes(World(tmp_path, path=PLAIN).edits("odd", "WebFetch", "Download", "Edit")) == []
 
 
 @pytest.mark.parametrize(("rules", "found"), [(b"", []), (RULES.replace(b"60", b"9999"), ["GRAPH-UNSEEN"])])
-def test_nobody_looks_unless_told_and_too_little_is_said_to_be_so(
+def test_the_check_runs_only_when_it_is_on_and_reports_too_few_sessions(
     tmp_path: Path, rules: bytes, found: list[str]
 ) -> None:
     report = World(tmp_path, rules).edits("odd", "WebFetch", "Download", "Edit")

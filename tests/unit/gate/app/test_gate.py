@@ -102,7 +102,7 @@ class TestVerdict:
         assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("claude-code", "verified", 12, 2)
         assert (agent.budget, agent.budget_left, agent.approved) == (500, None, True)
 
-    def test_where_nothing_was_recorded_nobody_looked(self, world: World) -> None:
+    def test_without_records_the_gate_says_so_and_creates_nothing(self, world: World) -> None:
         report = world.said()
         assert (report.level, codes(report)) == ("review", ["ATTR-UNSEEN"])
         assert report.reasons[0].sentence == "no agent activity has been recorded in this repository"
@@ -284,7 +284,7 @@ class TestUnseen:
         assert [report.level for report in (first, again)] == ["block", "block"]
         assert codes(first)[0] == codes(again)[0] == "INTEG-DAMAGE"
 
-    def test_a_store_that_is_no_database_is_reported(self, world: World) -> None:
+    def test_a_store_that_is_not_a_database_is_reported(self, world: World) -> None:
         home_of(world.built.path).mkdir(parents=True)
         (home_of(world.built.path) / "custody.db").write_bytes(b"no database at all" * 1000)
         report = world.said()
@@ -307,7 +307,7 @@ class TestUnseen:
 
 
 class TestUser:
-    def test_nobody_switches_a_verdict_off_for_themselves(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_change_cannot_turn_its_own_verdict_off(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         before = world.said()
         levels = "\n".join(f'{code.value} = "approve"' for code in CODES)
         own = world.built.path.parent / "config" / "custody" / "config.toml"

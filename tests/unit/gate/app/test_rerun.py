@@ -68,7 +68,7 @@ class TestBound:
         assert "ATTR-UNSEEN" in codes(verdict)
         assert verdict.chain_head is not None and len(verdict.chains) == 1
 
-    def test_where_nothing_was_recorded_there_is_no_head(self, tmp_path: Path) -> None:
+    def test_without_records_no_head_is_written(self, tmp_path: Path) -> None:
         verdict = Court(tmp_path / "repository").said()
         assert (verdict.chain_head, verdict.chains, verdict.gaps, verdict.index) == (None, [], 0, None)
 
@@ -225,7 +225,7 @@ class TestDiffers:
                 wrong.append((fields, checked.outcome, checked.again, told))
         assert wrong == []
 
-    def test_a_missing_key_of_an_old_verdict_is_no_verdict(self, court: Court) -> None:
+    def test_an_old_verdict_with_a_missing_key_is_not_accepted(self, court: Court) -> None:
         with pytest.raises(InputError, match="chains"):
             court.checked(encode_report(court.said()).replace(b'"chains":', b'"chians":'))
 

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import StoreError
 from custody.core.wire.report import encode_report
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.spending import BudgetUseMode
-from custody.gate.app.verify_verdict import rerun_verdict
+from custody.gate.app.verify_verdict import VerdictCheck, rerun_verdict, verify_verdict
 from custody.gate.wire.report import BudgetReport, GateReport, decode_verdict, encode_portable_verdict
 from custody.ledger.records import list_newest_records, show_named_records
 from custody.trust.app.approve import ApprovalRequest, trust_approve
@@ -160,7 +161,7 @@ class TestLocal:
         assert (report.trust[0].approved, report.trust[0].budget_left, report.level) == (True, None, "review")
 
     @pytest.mark.parametrize(("share", "drawn"), [(1.0, True), (0.0, False)])
-    def test_the_audit_draw_is_told(self, world: TrustWorld, share: float, drawn: bool) -> None:
+    def test_the_audit_draw_is_reported(self, world: TrustWorld, share: float, drawn: bool) -> None:
         world.rules(f"[trust]\naudit_share = {share}\n")
         report = asked(world, world.agent_wrote(4))
         assert report.local is not None
@@ -274,3 +275,36 @@ def test_an_unreadable_store_is_not_an_approval(world: TrustWorld) -> None:
     with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
         db.execute("UPDATE record SET at_ns = at_ns + 1 WHERE seq = 3")
     assert budget_of(asked(world, change)).state == "none"
+
+
+class TestPresentedApproval:
+    """An approval without an allowed signer, before somebody who wants to merge."""
+
+    def findings(self, world: TrustWorld, report: GateReport) -> list[str]:
+        check = VerdictCheck(verdict=encode_report(report), head=report.head, level="approve")
+        return [finding.code for finding in verify_verdict(world.workspace, check).findings]
+
+    def test_it_holds_with_its_reservation(self, world: TrustWorld) -> None:
+        report = asked(world, world.agent_wrote(7))
+        assert (report.level, self.findings(world, report)) == ("approve", [])
+
+    def test_it_does_not_hold_without(self, world: TrustWorld) -> None:
+        dry = asked(world, world.agent_wrote(7), "look")
+        assert (dry.level, self.findings(world, dry)) == ("approve", ["not_reserved"])
+        assert dry.local is not None
+        claimed = replace(dry, local=replace(dry.local, budget=replace(dry.local.budget, state="reserved")))
+        assert self.findings(world, claimed) == ["not_reserved"]
+        asked(world, f"{dry.base}..{dry.head}")
+        assert self.findings(world, claimed) == []
+
+    def test_it_does_not_hold_once_the_change_was_rejected(self, world: TrustWorld) -> None:
+        report = asked(world, world.agent_wrote(7))
+        world.tell("decision", decision="rejected", actor="ana", agent="robot", commit=report.head, head=report.head)
+        assert self.findings(world, report) == ["level_too_strict"]
+
+    def test_it_does_not_hold_without_the_used_up_budget_among_its_reasons(self, world: TrustWorld) -> None:
+        first, second, _ = branches(world, 400)
+        asked(world, first)
+        refused = asked(world, second)
+        assert set(codes(refused)) == {"TRUST-BUDGET"}
+        assert self.findings(world, replace(refused, level="approve", reasons=[])) == ["level_too_strict"]

@@ -71,7 +71,7 @@ def test_a_document_that_moves_brings_nothing(tmp_path: Path) -> None:
     assert World(tmp_path, {b"old.md": BROKEN}, {b"new.md": BROKEN}).codes() == []
 
 
-def test_nobody_looks_where_the_rules_say_so(tmp_path: Path) -> None:
+def test_a_check_that_the_rules_turn_off_does_not_run(tmp_path: Path) -> None:
     for number, rules in enumerate((b'citations = "off"', b'reports = ["essays/**"]')):
         files = {b"custody.toml": b"[gate]\n" + rules}
         (tmp_path / f"{number}").mkdir()

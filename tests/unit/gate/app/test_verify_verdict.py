@@ -51,7 +51,7 @@ def test_who_signed_is_reported(court: Court, key: Key, tmp_path: Path) -> None:
     assert by_list.signature.keyid is not None and by_list.signature.keyid.startswith("SHA256:")
 
 
-def test_a_signer_whom_nobody_named_does_not_do_where_one_was_named(court: Court, key: Key, tmp_path: Path) -> None:
+def test_another_signer_than_the_named_one_is_rejected(court: Court, key: Key, tmp_path: Path) -> None:
     other = a_key(tmp_path / "keys", "other")
     signed = encode_verdict_statement(court.said(), key.private)
     assert found(court.checked(signed, key=other.public)) == ["signer_unknown"]
@@ -112,3 +112,16 @@ def test_a_verdict_with_its_reasons_taken_out_is_found_by_judging_again(court: C
 def test_a_key_that_is_none_is_the_callers_turn(court: Court, more: dict[str, bytes]) -> None:
     with pytest.raises(InputError, match="not a public SSH key"):
         court.checked(court.said(), **more)
+
+
+def test_an_expectation_is_not_met_by_a_verdict_about_less_than_the_change(court: Court) -> None:
+    nothing = court.said_about(court.head, court.head)
+    assert found(court.checked(nothing)) == []
+    assert found(court.checked(nothing, head=court.head)) == ["nothing_judged"]
+    ours = court.built.commit({b"a.py": b"x = 1\n"}, court.head, ref="refs/heads/ours")
+    part = court.said_about(court.head, ours)
+    court.built.git("update-ref", "refs/heads/main", court.base)
+    assert found(court.checked(part, head=ours)) == ["base_differs"]
+    assert found(court.checked(part, head=ours, base="ours")) == []
+    assert found(court.checked(part, head=ours, base="none")) == ["base_differs"]
+    assert found(court.checked(court.said_about(court.base, ours), head=ours)) == []

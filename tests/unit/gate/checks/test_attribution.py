@@ -1,8 +1,7 @@
 """The reasons of the attribution check, at each of its thresholds."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.model import Grade, LineOwner
 from custody.core.record import RecordingGap
@@ -31,6 +30,19 @@ def test_a_change_that_adds_nothing_gives_no_reason_whatever_is_missing() -> Non
     assert codes(replace(a_change(period=None), recorded=None)) == []
     assert codes(a_change(recorded=UNSEEN, period=None)) == ["INTEG-UNSEEN"]
     assert codes(a_change(gaps=[RecordingGap(None, "lost")])) == []
+
+
+def test_a_change_that_only_removes_needs_a_voucher_under_a_team_policy() -> None:
+    removed = replace(a_change(), unattributed=("a.py", "b.py"))
+    assert (codes(removed), removed.assurance.value) == ([], "self-reported")
+    (reason,) = verdict(removed, rules_with(assurance_min="enrolled")).reasons
+    assert (reason.code.value, reason.level.value, [spot.path for spot in reason.spots]) == (
+        "ATTR-NONE",
+        "review",
+        ["a.py", "b.py"],
+    )
+    assert "'a.py'; 'b.py'" in reason.sentence
+    assert codes(a_change(), rules_with(assurance_min="witnessed")) == []
 
 
 def test_where_nothing_was_recorded_that_is_the_only_reason() -> None:

@@ -1,6 +1,6 @@
 """The reasons about calls before a risky file was changed."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from custody.gate.model import CallsBeforeEdit, MissingEvidence
 from tests.unit.gate.builders import UNSEEN, a_change, agents, codes, rules_with, verdict
@@ -10,7 +10,7 @@ def with_calls(calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None, **ru
     return codes(replace(a_change(agents()), calls=calls), rules_with(None, **rules))
 
 
-def test_nothing_is_said_where_nobody_was_to_look_or_nothing_risky_changed() -> None:
+def test_a_check_that_is_off_or_has_no_risky_file_reports_nothing() -> None:
     assert with_calls(None) == with_calls(()) == []
 
 

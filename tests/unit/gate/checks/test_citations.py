@@ -1,6 +1,6 @@
 """The reasons about a change whose texts lack citations."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from custody.cite import Finding
 from custody.cite.codes import CitationCode as CiteCode
@@ -14,7 +14,7 @@ def with_texts(*texts: ChangeText) -> list[str]:
     return codes(replace(a_change(agents()), texts=texts))
 
 
-def test_a_text_without_a_lack_is_no_reason() -> None:
+def test_a_text_that_lacks_nothing_gives_no_reason() -> None:
     assert with_texts(ChangeText("report.md", ())) == []
 
 

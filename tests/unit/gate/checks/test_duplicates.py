@@ -1,8 +1,7 @@
 """The duplicates check yields one reason per match, with a code by verdict and category."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from custody.dupes import Category, DuplicateVerdict
 from custody.gate.checks import check_duplicates

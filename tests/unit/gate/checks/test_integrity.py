@@ -1,6 +1,6 @@
 """Changed evidence blocks; a change that edits rules needs a review."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from custody.gate.model import RecordState, VerdictLevel
 from tests.unit.gate.builders import UNSEEN, a_change, agents, codes, level, verdict

@@ -1,8 +1,7 @@
 """The policy check yields one reason with the first five changed rules."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from custody.gate.checks import check_policy
 from custody.gate.model import CODES, Reason, ReasonCode, VerdictLevel

@@ -1,6 +1,7 @@
 """The trust check covers agents' lines only, reports every reason by its code, and treats unknown agents as bad."""
 
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution import LineOwner
 from custody.gate.model import AddedRange, MissingEvidence, ReasonCode, VerdictLevel
@@ -76,3 +77,11 @@ def test_by_default_it_never_blocks_and_a_policy_may() -> None:
     assert level(seen) is VerdictLevel.REVIEW
     blocking = {ReasonCode.ATTR_UNSEEN, ReasonCode.ATTR_NONE, ReasonCode.TRUST_UNKNOWN, ReasonCode.TRUST_SAMPLES}
     assert level(seen, rules_with({code: "block" for code in blocking})) is VerdictLevel.BLOCK
+
+
+def test_a_rejected_change_without_lines_of_agents_is_named() -> None:
+    (reason,) = verdict(replace(a_change(), unattributed=("a.py",), rejected_by="ana")).reasons
+    assert (reason.code.value, reason.sentence) == (
+        "TRUST-REJECTED",
+        "this change was already rejected or reverted by ana",
+    )

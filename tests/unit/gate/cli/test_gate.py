@@ -207,6 +207,19 @@ def test_a_reason_is_shown_once_with_few_of_its_places_and_without_control_chara
     assert lines[10:12] == ["  ATTR-NONE (review): bad \\x1b[2J; read \\x07", ""]
 
 
+def test_a_cut_place_keeps_its_lines_and_is_a_link_to_its_file(repository: Path) -> None:
+    places = [PlaceReport(f"{'long/' * 20}a.py", 104, 109)]
+    reason = ReasonReport("ATTR-NONE", "review", "bad", "read", places)
+    report = msgspec.structs.replace(
+        gate(Workspace(repository), GateRequest(change="HEAD~1")), reasons=[reason], level="review"
+    )
+    screen = Screen(columns=80, rows=24, is_terminal=True, has_links=True, folder="/shop")
+    lines = [screen.render(line) for line in render_verdict(report, screen, "x")]
+    (row,) = [line for line in lines if line.startswith("  1")]
+    assert "/a.py:104-109\x1b]8;;\x1b\\" in row
+    assert f"file:///shop/{'long/' * 20}a.py\x1b\\…" in row
+
+
 def test_words_for_places_are_of_codes_that_exist() -> None:
     assert set(PLACE_WORDS) <= {code.value for code in ReasonCode}
 

@@ -147,7 +147,7 @@ def test_the_last_line_end_may_be_missing() -> None:
         b'{"report":"\\ud800"}',
     ],
 )
-def test_what_is_no_verdict_is_reported(data: bytes) -> None:
+def test_an_invalid_verdict_is_reported(data: bytes) -> None:
     with pytest.raises(InputError):
         decode_verdict(data)
 
@@ -179,7 +179,7 @@ def test_a_public_key_is_read_out_of_a_signature() -> None:
         "A" * 100_000,
     ],
 )
-def test_what_is_no_signature_is_reported(text: str) -> None:
+def test_an_invalid_signature_is_reported(text: str) -> None:
     with pytest.raises(InputError):
         signer_key_from_signature(text)
 
@@ -215,6 +215,6 @@ def test_a_public_key_is_taken_without_what_surrounds_it(text: str) -> None:
         "ssh-ed25519 not-base64!",
     ],
 )
-def test_what_is_no_public_key_is_reported(text: str) -> None:
+def test_an_invalid_public_key_is_reported(text: str) -> None:
     with pytest.raises(InputError):
         parse_signer_public_key(text)

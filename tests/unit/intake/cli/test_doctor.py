@@ -146,7 +146,7 @@ def test_a_users_hook_for_other_repositories_is_none_here(repository: Path, tmp_
     assert report(repository)["hook"] == {"command": None, "agents": {}}
 
 
-def test_a_moved_repository_is_told_and_mended_by_init(repository: Path, tmp_path: Path) -> None:
+def test_a_moved_repository_is_reported_and_repaired_by_init(repository: Path, tmp_path: Path) -> None:
     custody(repository, "init", "--agent", "claude-code", "--agent", "cursor")
     moved = repository.rename(tmp_path / "moved")
     told = {hint: what for state_, what, hint in said(moved) if state_ == "ill"}
@@ -160,7 +160,7 @@ def test_a_moved_repository_is_told_and_mended_by_init(repository: Path, tmp_pat
     assert (moved / ".cursor/hooks.json").read_text().count('"command"') == 14, "one for each event"
 
 
-def test_settings_whose_hook_was_deleted_are_told(repository: Path) -> None:
+def test_settings_with_a_deleted_hook_are_reported(repository: Path) -> None:
     custody(repository, "init", "--agent", "claude-code", "--no-git-hooks")
     shutil.rmtree(home_of(repository) / "hook")
     (first, second) = said(repository)
@@ -168,7 +168,7 @@ def test_settings_whose_hook_was_deleted_are_told(repository: Path) -> None:
     assert second[1].startswith(NO_HOOK)
 
 
-def test_what_keeps_an_agent_from_being_recorded_is_told(repository: Path) -> None:
+def test_the_reason_why_an_agent_is_not_recorded_is_reported(repository: Path) -> None:
     file, hook = repository / ".claude/settings.local.json", home_of(repository) / "hook"
     custody(repository, "init", "--agent", "claude-code", "--no-git-hooks")
     whole = file.read_text()

@@ -145,7 +145,7 @@ def test_yes_takes_the_agents_used_here_and_agent_exactly_those(repository: Path
     assert custody(repository, "init", "--agent", "emacs").status == 2
 
 
-def test_nobody_found_is_said_and_git_is_set_up_all_the_same(repository: Path) -> None:
+def test_without_an_agent_init_says_so_and_sets_up_git(repository: Path) -> None:
     ran = custody(repository, "init", "--yes")
     assert ran.status == 0
     assert "No agent was chosen or is used in this repository; pass --agent" in ran.out
@@ -253,6 +253,15 @@ def test_a_real_commit_amend_and_merge_are_recorded(repository: Path) -> None:
 def test_no_git_hooks(repository: Path) -> None:
     custody(repository, "init", "--agent", "claude-code", "--no-git-hooks")
     assert not (repository / ".git/hooks/post-commit").exists()
+
+
+def test_a_dry_run_needs_no_terminal_to_show_what_would_be_set_up(repository: Path) -> None:
+    (repository / ".claude").mkdir()
+    before = tree(repository, home())
+    ran = custody(repository, "init", "--dry-run")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out == custody(repository, "init", "--yes", "--dry-run").out
+    assert tree(repository, home()) == before
 
 
 def test_a_dry_run_shows_the_change_and_writes_nothing(repository: Path) -> None:
@@ -411,14 +420,14 @@ def test_a_tracked_hooks_folder_gets_lines_to_add(repository: Path) -> None:
     before = tree(repository / ".githooks")
     ran = custody(repository, "init", "--agent", "claude-code")
     assert ran.status == 0
-    assert "by hand    FOLDER/.githooks/post-commit  (git: git tracks this folder)\n    custody=" in ran.out
+    assert "by hand    FOLDER/.githooks/post-commit  (git: git tracks this folder)\n    custody_event=" in ran.out
     assert tree(repository / ".githooks") == before and not (repository / ".git/hooks/post-commit").exists()
 
 
 # The output of git status.
 
 
-def test_the_settings_that_we_make_are_no_news_to_git(repository: Path) -> None:
+def test_git_status_hides_the_settings_that_we_make(repository: Path) -> None:
     (repository / ".gemini").mkdir()
     (repository / ".gemini/settings.json").write_text("{}")
     exclude = repository / ".git/info/exclude"

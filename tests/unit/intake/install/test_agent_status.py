@@ -11,7 +11,8 @@ from custody.core.wire.report import AgentReport
 from custody.core.wire.time import format_timestamp
 from custody.intake.import_transcripts import import_transcripts
 from custody.intake.install.doctor import run_doctor_checks
-from custody.intake.install.init import TITLES, InitRequest, install_agent_hooks
+from custody.intake.install.init import InitRequest, install_agent_hooks
+from custody.intake.settings.agent_table import TITLES
 from custody.workspace.workspace import Workspace
 from tests.builders.gemini import Gemini, run_gemini_hook
 from tests.builders.in_process import custody
@@ -43,13 +44,13 @@ def seen(built: Built, agent: str = "gemini") -> AgentReport:
     return next(one for one in run_doctor_checks(Workspace(built.path)).agents if one.name == agent)
 
 
-def test_every_agent_that_can_be_set_up_is_told_of(built: Built) -> None:
+def test_every_agent_that_can_be_set_up_is_listed(built: Built) -> None:
     told = run_doctor_checks(Workspace(built.path)).agents
     assert [one.name for one in told] == list(TITLES)
     assert all(one.last is None and one.sessions == 0 for one in told)
 
 
-def test_hooks_that_fire_are_told_by_when_they_last_did(built: Built, home: Path) -> None:
+def test_hooks_that_fire_have_their_last_time(built: Built, home: Path) -> None:
     assert seen(built).hooks == "not set up"
     install_agent_hooks(Workspace(built.path), InitRequest(agents=("gemini",)))
     assert (seen(built).hooks, seen(built).last_live) == ("set up", None)
@@ -60,7 +61,7 @@ def test_hooks_that_fire_are_told_by_when_they_last_did(built: Built, home: Path
     assert found.sessions == 1
 
 
-def test_hooks_that_are_there_only_in_part_are_told_and_why_new_ones_may_not_fire(built: Built, home: Path) -> None:
+def test_incomplete_hooks_are_reported_and_why_new_ones_may_not_fire(built: Built, home: Path) -> None:
     install_agent_hooks(Workspace(built.path), InitRequest(agents=("gemini", "codex"), git_hooks=False))
     file = built.path / ".gemini/settings.json"
     settings = json.loads(file.read_text())
@@ -93,7 +94,7 @@ def test_init_says_what_it_left_alone_and_what_lies_on_disk(built: Built, home: 
     assert "Gemini CLI has 1 session on disk, not imported yet (run 'custody import gemini')" in ran.out
 
 
-def test_init_tells_who_was_set_up_before_who_runs_no_hooks_and_of_whom_there_is_no_sign(
+def test_init_names_agents_set_up_before_agents_without_hooks_and_agents_not_installed(
     built: Built, home: Path
 ) -> None:
     install_agent_hooks(Workspace(built.path), InitRequest(agents=("gemini",), git_hooks=False))

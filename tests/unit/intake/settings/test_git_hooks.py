@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from custody.capture.hook.install import install_hook
 from custody.core.errors import InputError
 from custody.intake.settings import (
     HOOKS,
@@ -65,7 +66,7 @@ def take_out(built: Built, name: str = "post-commit") -> Edit:
     path = built.path / ".git/hooks" / name
     edit = make_git_unhook_edit(path, manifest.notes.get(str(path)))
     apply_settings_edits([edit])
-    manifest.without([str(path)]).keep()
+    manifest.drop_files([str(path)]).keep()
     return edit
 
 
@@ -128,7 +129,9 @@ def test_the_hook_ends_as_it_would_have_without_us(built: Built, name: str) -> N
     assert run(path, "a", "b c") == SHAPES[name].status
 
 
-@pytest.mark.parametrize("broken", ["exit 3", "kill -9 $$", "/nowhere/at/all", "false", "set -e; false", "echo x >&2"])
+@pytest.mark.parametrize(
+    "broken", ["(exit 3)", "kill -9 $$", "/nowhere/at/all", "false", "set -e; false", "echo x >&2"]
+)
 @pytest.mark.parametrize("name", ["a shell script", "strict", "ends in exit", "pre-commit's"])
 def test_whatever_ours_does_the_commit_is_made_and_the_status_kept(built: Built, name: str, broken: str) -> None:
     path = a_hook(built, SHAPES[name])
@@ -156,7 +159,7 @@ def test_uninstall_brings_every_byte_and_mode_back(built: Built, name: str) -> N
 def test_without_notes_ours_goes_and_theirs_stays(built: Built, name: str) -> None:
     path = a_hook(built, SHAPES[name])
     set_up(built)
-    Manifest.of(built.path / ".git/custody").without([str(path)]).keep()
+    Manifest.of(built.path / ".git/custody").drop_files([str(path)]).keep()
     take_out(built)
     assert b"custody" not in path.read_bytes()
     assert path.read_bytes().rstrip(b"\n") == SHAPES[name].data.rstrip(b"\n")
@@ -221,7 +224,7 @@ def test_amend_tells_us_alone_too(built: Built) -> None:
     assert lines("OURS") == ["ours post-rewrite", f"{old} {built.head()}"]
 
 
-def test_a_merge_is_told(built: Built) -> None:
+def test_a_merge_is_reported(built: Built) -> None:
     a_hook(built, SHAPES["ends in exec"], "post-merge")
     commit(built)
     built.git("checkout", "--quiet", "-b", "other")
@@ -247,7 +250,7 @@ def test_lines_that_others_added_to_our_hook_are_kept(built: Built) -> None:
     assert len(lines("THEIRS")) == 1, "the hook beside it still runs"
 
 
-def test_a_tool_that_writes_its_hook_anew_is_chained_again(built: Built) -> None:
+def test_a_tool_that_rewrites_its_hook_is_chained_again(built: Built) -> None:
     path = a_hook(built, SHAPES["pre-commit's"])
     set_up(built)
     newer = SHAPES["pre-commit's"].data.replace(b"138fd", b"ffffff")
@@ -353,13 +356,13 @@ def test_husky_is_asked_for_and_the_line_works(built: Built) -> None:
     (built.path / ".husky/post-commit").write_text(f"{TELL}\n{edit.by_hand}\n")
     commit(built)
     assert lines("OURS") == [], "custody is not set up: the line does nothing, and the commit is made"
-    recorder = built.path / ".git/custody/hook/record.py"
-    recorder.parent.mkdir(parents=True)
-    recorder.write_text(
-        "import os, sys\nopen(os.environ['OURS'], 'a').write(' '.join(sys.argv[1:]) + '\\n')\nsys.exit(9)\n"
-    )
+    install_hook(built.path / ".git/custody")
+    spool = built.path / ".git/custody/spool"
     commit(built)
-    assert (len(lines("THEIRS")), lines("OURS")) == (2, ["--agent git --event post-commit"])
+    assert len(list(spool.iterdir())) == 1, "the recorder made the spool"
+    commit(built)
+    assert len(list(spool.glob(f"post-commit-{built.head()}-*"))) == 1, "from then on no interpreter starts"
+    assert len(lines("THEIRS")) == 3
     assert not make_git_hook_edit(where, "post-commit", a_command()).by_hand, "once added, it is not asked for again"
 
 

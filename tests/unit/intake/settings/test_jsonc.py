@@ -50,7 +50,7 @@ def test_anything_else_is_refused_by_place(data: bytes) -> None:
 
 
 @given(st.data())
-def test_a_byte_less_is_seldom_the_same_and_never_a_crash(data: st.DataObject) -> None:
+def test_a_text_with_a_missing_byte_is_parsed_or_refused(data: st.DataObject) -> None:
     text = data.draw(laid_out(data.draw(values))).encode()
     at = data.draw(st.integers(0, len(text) - 1))
     try:
@@ -90,6 +90,6 @@ def test_by_hand(data: bytes, value: Any) -> None:
         (b'{"a": 1', "line 1, column 8"),
     ],
 )
-def test_the_place_is_told(data: bytes, place: str) -> None:
+def test_the_place_is_reported(data: bytes, place: str) -> None:
     with pytest.raises(JsoncError, match=place):
         parse_jsonc_settings(data)

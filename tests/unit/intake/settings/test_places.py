@@ -35,7 +35,7 @@ def test_the_hook_and_we_know_the_same_agents() -> None:
     assert tuple(AGENTS) == KNOWN_TO_THE_HOOK
 
 
-def test_nobody_is_here_without_a_sign(tmp_path: Path) -> None:
+def test_no_agent_is_found_without_a_trace_of_it(tmp_path: Path) -> None:
     assert here(places(tmp_path, tmp_path / "r")) == []
 
 
@@ -83,7 +83,7 @@ def test_copilot_is_known_by_what_vscode_keeps_too(tmp_path: Path, folder: str) 
         ("copilot", "copilot"),
     ],
 )
-def test_a_program_on_the_path_is_a_sign(tmp_path: Path, program: str, name: str) -> None:
+def test_a_program_on_the_path_shows_its_agent(tmp_path: Path, program: str, name: str) -> None:
     a_program(tmp_path / "bin" / program)
     assert here(on_path(tmp_path, f"/nowhere:{tmp_path / 'bin'}")) == [name]
     (tmp_path / "bin" / program).chmod(0o644)

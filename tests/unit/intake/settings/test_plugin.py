@@ -170,7 +170,7 @@ def told(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "said").read_text().splitlines()]
 
 
-def test_every_event_is_told_in_order_with_session_and_model(tmp_path: Path) -> None:
+def test_every_event_is_reported_in_order_with_session_and_model(tmp_path: Path) -> None:
     session = Opencode(tmp_path / "work").prompt("do it", {"type": "text", "text": "file text", "synthetic": True})
     session.edit("a.py", "one\n", "one", "two").shell("false", error="Tool execution aborted")
     run_plugin(a_plugin(tmp_path), session)
@@ -195,7 +195,7 @@ def test_every_event_is_told_in_order_with_session_and_model(tmp_path: Path) -> 
     assert not any("agent_id" in one for one in said)
 
 
-def test_opencode_2_is_told_in_the_same_words(tmp_path: Path) -> None:
+def test_opencode_2_is_reported_in_the_same_words(tmp_path: Path) -> None:
     session = Opencode(tmp_path / "work", version=NEWEST).prompt("do it")
     session.edit("a.py", "one\n", "one", "two").shell("false", error="Tool execution aborted")
     child = session.task("look", CHILD).shell("ls", "a\n", call="call_1")

@@ -111,7 +111,7 @@ def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
         set_up(tmp_path / ".claude" / "settings.json", an_ask(), tmp_path / "notes")
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_only_a_regular_file_is_accepted(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "large").write_bytes(b"{" + b" " * FILE_BYTES_MAX + b"}")
@@ -233,12 +233,12 @@ def test_notes_come_back_as_they_were_kept(tmp_path: Path) -> None:
     )  # fmt: skip
     Manifest.of(tmp_path).with_notes([note]).keep()
     assert Manifest.of(tmp_path).notes == {note.path: note}
-    Manifest.of(tmp_path).without([note.path]).keep()
+    Manifest.of(tmp_path).drop_files([note.path]).keep()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"{", b"[]", b'{"files": 1}', b'{"files": [{}]}', b'{"files": [1]}', b"\xff"])
-def test_notes_that_cannot_be_read_are_no_notes(tmp_path: Path, rubbish: bytes) -> None:
+def test_unreadable_notes_are_ignored(tmp_path: Path, rubbish: bytes) -> None:
     (tmp_path / "backup").mkdir()
     (tmp_path / "backup" / "manifest.json").write_bytes(rubbish)
     assert Manifest.of(tmp_path).notes == {}

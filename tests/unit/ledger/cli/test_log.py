@@ -172,6 +172,20 @@ def test_piped_output_is_whole_and_a_long_prompt_moves_no_other_row(repository: 
     assert len(lines[1]) <= 120
 
 
+def test_a_pasted_plan_fills_no_screen_of_piped_output(repository: Path) -> None:
+    record_prompt(repository, "plan " * 2_000)
+    row = custody(repository, "log").out.splitlines()[1]
+    assert "plan plan…" in row
+    assert len(row) < 300
+    (session,) = json.loads(custody(repository, "log", "--json").out)["sessions"]
+    assert session["prompt"] == "plan " * 2_000
+
+
+def record_prompt(repository: Path, text: str) -> None:
+    event = a_hook_event("UserPromptSubmit", repository, prompt=text, prompt_id="p1")
+    assert custody(repository, "record", "--agent", "claude-code", stdin=json.dumps(event)).status == 0
+
+
 def test_every_listed_id_shows_its_session(repository: Path) -> None:
     recorded(repository)
     ids = [line.split()[0] for line in custody(repository, "log").out.splitlines()[1:-2]]

@@ -52,6 +52,6 @@ def test_another_key_in_the_policy_is_named(tmp_path: Path) -> None:
     assert f'  laptop = {{ id = "STORE", key = "{shown["key"]}" }}\n' in out
 
 
-def test_outside_a_repository_there_is_no_store(tmp_path: Path) -> None:
+def test_no_store_exists_outside_a_repository(tmp_path: Path) -> None:
     ran = custody(tmp_path, "store")
     assert (ran.status, ran.out) == (2, "")

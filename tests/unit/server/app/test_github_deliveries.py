@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.server.app.github_deliveries import DeliveryIntake, UntrustedDelivery, WebhookDelivery
@@ -111,12 +111,12 @@ def test_no_signature_is_right_by_chance(body: bytes, signature: str) -> None:
     assert not has_valid_webhook_signature(body, fake.secret, signature)
 
 
-def test_without_a_secret_nobody_is_believed(control: ControlTables, keeper: DeliveryIntake) -> None:
+def test_without_a_secret_every_delivery_is_rejected(control: ControlTables, keeper: DeliveryIntake) -> None:
     with pytest.raises(UntrustedDelivery, match="no secret is set"):
         replace(keeper, settings=GitHubSettings()).take_in(control, opened())
 
 
-def test_a_repository_that_nobody_connected_is_let_be(control: ControlTables, keeper: DeliveryIntake) -> None:
+def test_a_repository_without_a_connection_is_ignored(control: ControlTables, keeper: DeliveryIntake) -> None:
     control.github.disconnect(REPOSITORY)
     answer = keeper.take_in(control, opened())
     assert answer.taken == "nothing"
@@ -135,9 +135,7 @@ def test_the_installation_is_kept(control: ControlTables, keeper: DeliveryIntake
     assert connected.installation == 7
 
 
-def test_a_push_to_the_default_branch_is_looked_through_for_reverts(
-    control: ControlTables, keeper: DeliveryIntake
-) -> None:
+def test_a_push_to_the_default_branch_is_searched_for_reverts(control: ControlTables, keeper: DeliveryIntake) -> None:
     assert keeper.take_in(control, sent(*fake.pushed(BASE, HEAD, [], GUID))).taken == "queued"
     ((kind, _, payload),) = waiting(control)
     assert (kind, json.loads(payload)) == (

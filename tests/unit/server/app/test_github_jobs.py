@@ -1,11 +1,12 @@
 """From a delivery to a check run: a worker on a team's database, real repositories, a GitHub on loopback."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.views import WitnessClaim
@@ -23,7 +24,7 @@ from custody.server.app.jobs import KINDS, JobWorker
 from custody.server.app.tenancy import connect_control_tables, create_project, init_team_database
 from custody.server.control import JobState
 from custody.server.wire.tenancy import WorkerReport
-from custody.trust.queries import decisions_of_agent
+from custody.trust.queries import list_agent_decisions
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_arrival
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
@@ -82,12 +83,12 @@ class Team:
     def decided(self) -> list[str]:
         """Record decisions about the agent."""
         with self._project.reading() as store:
-            return [seen.view.decision.value for seen in decisions_of_agent(store, "robot")]
+            return [seen.view.decision.value for seen in list_agent_decisions(store, "robot")]
 
     def witnesses(self) -> list[WitnessClaim | None]:
         """Return the witness of each decision about the agent."""
         with self._project.reading() as store:
-            return [seen.view.witness for seen in decisions_of_agent(store, "robot")]
+            return [seen.view.witness for seen in list_agent_decisions(store, "robot")]
 
     @property
     def _project(self) -> Workspace:

@@ -1,10 +1,10 @@
 """Pull requests are judged and reported: on real repositories, with a GitHub on loopback."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from custody.gate.wire.forms import MARK
 from custody.server.app.github_jobs import CHECK, Judgement, PullRequestJudge, ReviewFate

@@ -36,7 +36,7 @@ def test_a_list_that_names_other_files_removes_none_of_them(tmp_path: Path, name
     assert (tmp_path / "mine.html").exists() and (folder / "mine.py").exists()
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     place = tmp_path / "report"
     place.write_text("mine")
     with pytest.raises(InputError, match="not a folder"):

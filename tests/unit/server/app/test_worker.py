@@ -4,12 +4,12 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.canonical import Json
@@ -226,7 +226,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["work", "settle",
 @example(steps=[(0, "work"), (0, "wait"), (1, "work"), (1, "settle"), (0, "settle")], keys=("1",))
 @example(steps=[(0, "work"), (0, "wait"), (1, "work"), (1, "settle"), (0, "fail")], keys=("1",))
 @given(steps=STEPS, keys=st.sampled_from([("1",), ("1", "2")]))
-def test_with_workers_killed_at_any_moment_each_effect_happens_and_each_end_is_recorded_once(
+def test_with_workers_killed_at_any_time_each_effect_and_each_end_happens_once(
     steps: list[tuple[int, str]], keys: tuple[str, ...]
 ) -> None:
     """Run two workers step by step in any order; a dead one forgets everything. Then one works to the end."""

@@ -1,13 +1,13 @@
 """The blame page: the list of files, a file with the author of each line, and errors."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.attribution.wire import Attribution, BlameReport, SignalReport
 from custody.server.page_data.files import BlamePageFile

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.attribution.wire import LineShare, StatsPeriod, StatsReport
 from custody.intake.install.doctor import run_doctor_checks, run_quick_doctor_checks

@@ -1,12 +1,12 @@
 """Session pages: the list and its filters, one session with its tree, and hidden prompts."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId

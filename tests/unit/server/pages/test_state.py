@@ -1,9 +1,9 @@
 """The health page: checks, chains, gaps, agents, jobs, and verifying."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from custody.capture.hook.event_home import record_capture_gap
 from custody.core.wire.arrival import make_loss_arrival

@@ -1,7 +1,6 @@
 """Trust pages: the list of agents, the history of a score, and policy simulation."""
 
 import re
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.server.app.questions import NameNotFound

@@ -46,7 +46,7 @@ def test_a_linked_trace_on_the_parent_wrote_the_lines(either: Asked) -> None:
 
 
 # Conformance: 000-097
-def test_neighbours_with_the_same_trace_and_tier_are_one(service: Asked) -> None:
+def test_adjacent_blocks_with_the_same_trace_and_tier_are_joined(service: Asked) -> None:
     filled(service)
 
     found = service.send("blame", question(segment(4, 5), segment(1, 3), segment(40, 41, commit_sha="c" * 40))).json()

@@ -3,11 +3,12 @@
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.app.blame import blame
 from custody.core.errors import WorldError
@@ -129,7 +130,7 @@ def test_texts_need_their_scope_and_each_read_is_noted(served: Served, ana: Work
     assert served.keeper.reads
 
 
-def test_long_chains_are_sent_and_taken_in_stretches(
+def test_long_chains_are_sent_and_received_in_parts(
     served: Served, ana: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("custody.share.service_transport.BATCH_RECORDS_MAX", 3)
@@ -199,7 +200,7 @@ def post(service: Asked, body: bytes, token: str = ALL) -> tuple[int, dict[str, 
     return answer.status_code, json.loads(answer.content)
 
 
-def test_a_stretch_is_kept_once_and_gone_on_with(service: Asked, tmp_path: Path) -> None:
+def test_a_part_is_stored_once_and_continued(service: Asked, tmp_path: Path) -> None:
     first = a_stretch(tmp_path)
     assert post(service, first)[0] == 201
     status, kept = post(service, first)
@@ -231,7 +232,7 @@ def test_a_fork_is_a_conflict_and_leaves_what_is_kept(service: Asked, tmp_path: 
 @pytest.mark.parametrize(
     "body", [b"", b"{}\n", b"not json\n", b'{"custody":2}\n', b"\xff\n", b'{"custody":1,"store":"x"}\n', b"[]\n" * 3]
 )
-def test_what_is_no_chain_is_refused(service: Asked, body: bytes) -> None:
+def test_an_invalid_chain_is_refused(service: Asked, body: bytes) -> None:
     assert post(service, body)[0] == 422
     assert verify_ledger(service.workspace).records == 0
 
@@ -463,7 +464,7 @@ def test_countersignatures_of_unknown_chains_and_keys_are_refused(served: Served
     assert list_witness_entries(served.workspace).entries == []
 
 
-def test_the_service_signs_its_own_chain_when_it_is_pulled(served: Served, ana: Workspace) -> None:
+def test_a_pulled_chain_of_the_service_has_its_signature(served: Served, ana: Workspace) -> None:
     recorded(served.workspace, an_event("decision", id="by-the-service", at=moment(70)), prefix="service")
     bob = Workspace(served.team.clone("bob").folder)  # with the clock of the service
     (chain,) = pull_from_service(bob, served.remote).chains

@@ -51,11 +51,11 @@ def test_a_stranger_reaches_nothing(service: Asked, signature: str | None) -> No
     assert jobs(service) == []
 
 
-def test_a_token_of_ours_is_no_signature(service: Asked) -> None:
+def test_a_token_of_ours_is_not_a_signature(service: Asked) -> None:
     assert service.client.post(PATH, json={}, headers={"Authorization": "Bearer all-scopes"}).status_code == 401
 
 
-def test_without_a_secret_nobody_is_believed(tmp_path: Path) -> None:
+def test_without_a_secret_every_delivery_is_rejected(tmp_path: Path) -> None:
     workspace = Workspace(a_git_folder(tmp_path / "repository"))
     body, headers = fake.delivery("pull_request", "opened", 3, "delivery-1")
     with asked(a_keeper(workspace)) as made:

@@ -89,7 +89,7 @@ def test_a_trace_with_an_empty_time_is_refused_even_with_another_one(service: As
     assert service.kept() == []
 
 
-def test_a_link_is_no_trace_and_the_other_way_round(service: Asked) -> None:
+def test_a_link_is_not_a_trace_and_a_trace_is_not_a_link(service: Asked) -> None:
     link = {"commit_sha": SHA, "trace_ids": ["t1"]}
 
     assert service.send("traces", link).status_code == 422

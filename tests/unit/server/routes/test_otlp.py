@@ -41,7 +41,7 @@ def test_what_cannot_be_kept_is_counted(service: Asked) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, [], {"resourceSpans": 5}, {"resourceSpans": [5]}, {"resource_spans": None}])
-def test_what_is_no_request_is_refused(service: Asked, body: object) -> None:
+def test_an_invalid_request_is_refused(service: Asked, body: object) -> None:
     assert service.client.post("/v1/traces", json=body, headers=bearer()).status_code == 422
 
 

@@ -132,7 +132,7 @@ def test_bodies_that_make_no_sense_are_refused_and_do_nothing(
         assert made.kept() == before
 
 
-def test_half_a_pair_of_signs_is_refused(embedded: Asked) -> None:
+def test_half_a_surrogate_pair_is_refused(embedded: Asked) -> None:
     typed = {"content-type": "application/json", "Authorization": "Bearer all-scopes"}
     for what, body in (("audits", b'{"markdown": "\\ud800"}'), ("sources", b'{"title": "\\ud800"}')):
         assert embedded.client.post(f"/api/v1/{what}", content=body, headers=typed).status_code == 422

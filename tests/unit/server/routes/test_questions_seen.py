@@ -1,8 +1,7 @@
 """Access: conversations need their scope, and no project sees another's data."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
@@ -44,7 +43,7 @@ def test_a_passage_of_a_source_needs_its_scope_and_is_noted(embedded: Asked) -> 
 
 
 @pytest.mark.parametrize("name", ["embedded", "team"])
-def test_nothing_is_told_to_another_project(request: pytest.FixtureRequest, name: str) -> None:
+def test_another_project_learns_nothing(request: pytest.FixtureRequest, name: str) -> None:
     made: Asked = request.getfixturevalue(name)
     before = made.kept()
     for case in EVERYWHERE.values():

@@ -74,7 +74,7 @@ def test_another_decision_under_the_same_name_is_a_conflict(kept: Asked, otherwi
     assert len(kept.kept()) == 1
 
 
-def test_what_is_not_said_again_is_no_other_decision(kept: Asked) -> None:
+def test_a_decision_that_leaves_fields_out_is_the_same_decision(kept: Asked) -> None:
     kept.send("decisions", a_decision(reason="it works", review_ms=5))
 
     assert kept.send("decisions", {"agent": "robot", "decision": "accepted", "id": "d1"}).status_code == 200
@@ -118,7 +118,7 @@ def test_corrections_are_recorded_once(kept: Asked) -> None:
     assert kept.send("decisions", {**said, "overrides": "d1", "lines": 3}).status_code == 422
 
 
-def test_a_commit_has_its_full_name_where_there_is_no_repository(fresh_postgres: str, tmp_path: Path) -> None:
+def test_a_commit_has_its_full_name_outside_a_repository(fresh_postgres: str, tmp_path: Path) -> None:
     said = {"agent": "robot", "decision": "accepted", "actor": "ana"}
     with a_team(fresh_postgres, tmp_path) as team, asked(a_keeper(a_still(team.workspace()))) as made:
         assert made.send("decisions", {**said, "commit": "main"}).status_code == 422

@@ -17,13 +17,13 @@ def book(tmp_path: Path) -> RemoteBook:
 
 def test_a_service_is_stored_where_only_its_user_can_read(book: RemoteBook) -> None:
     book.add("team", "https://custody.example.org/", "a-token")
-    assert book.all() == {"team": NamedRemote("team", "https://custody.example.org", "a-token")}
+    assert book.read_all() == {"team": NamedRemote("team", "https://custody.example.org", "a-token")}
     assert stat.S_IMODE(book.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(book.path.parent.stat().st_mode) == 0o700
     book.add("team", "https://other.example.org", None)
-    assert book.all()["team"].token is None
+    assert book.read_all()["team"].token is None
     book.remove("team")
-    assert book.all() == {}
+    assert book.read_all() == {}
     with pytest.raises(InputError, match="unknown remote 'team'"):
         book.remove("team")
 

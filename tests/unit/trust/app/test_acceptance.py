@@ -60,7 +60,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "repository")
 
 
-def test_nothing_recorded_is_an_even_probability_of_which_nothing_can_be_shown(world: World) -> None:
+def test_without_records_the_probability_is_even_and_unproven(world: World) -> None:
     said = world.said()
     assert (said.estimate.probability, said.estimate.samples, said.control.threshold) == (0.5, 0.0, None)
     assert said.against == (

@@ -11,11 +11,11 @@ from custody.intake.import_events import import_event_file
 from custody.intake.import_git_ai import import_git_ai_notes
 from custody.ledger.records import show_named_records
 from custody.trust.app.approve import ApprovalRequest, trust_approve
-from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
+from custody.trust.app.outcomes import OutcomeRequest, record_outcome
 from custody.trust.app.record import DecisionRequest, record_commit_decision
 from custody.trust.app.show import trust_show
 from custody.trust.model import DecisionType
-from custody.trust.wire import TrustApproveReport, TrustOutcomeReport
+from custody.trust.wire import OutcomeWord, TrustApproveReport, TrustOutcomeReport
 from tests.builders.events import an_event
 from tests.builders.trust import NS, OLD, TrustWorld
 
@@ -115,7 +115,7 @@ def test_a_claim_may_speak_against_a_change(world: TrustWorld) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["merged", "changed"])
-def test_nobody_gets_credit_by_a_claim(world: TrustWorld, outcome: OutcomeWord) -> None:
+def test_a_claim_gives_no_credit(world: TrustWorld, outcome: OutcomeWord) -> None:
     change = somebody_wrote(world)
     noted(world)
     report = told(world, outcome, change)

@@ -1,11 +1,11 @@
 """Who vouches for decisions in a real repository, and what that lets merge."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.config import TeamPolicy, TeamReviewer, TeamStore
 from custody.core.assurance import Assurance
@@ -21,7 +21,7 @@ from custody.trust.app.decision_signature import NAMESPACE, encode_signed_decisi
 from custody.trust.app.record import DecisionRequest, record_commit_decision
 from custody.trust.app.show import trust_show, trust_why
 from custody.trust.model import DecisionType
-from custody.trust.queries import decisions_of_agent
+from custody.trust.queries import list_agent_decisions
 from custody.trust.wire import TrustApproveReport
 from tests.builders.device_keys import DeviceKey
 from tests.builders.trust import NS, OLD, TrustWorld
@@ -72,7 +72,7 @@ def rated(world: TrustWorld, team: TeamPolicy, **policy: Any) -> list[Assurance]
     with world.workspace.reading() as store:
         whole = DecisionPolicy(**{"team": team, "repository": world.workspace.repository, **policy})
         rater = DecisionRater(store, whole, world.at * NS)
-        return [rater.rate(decision) for decision in decisions_of_agent(store, AGENT)]
+        return [rater.rate(decision) for decision in list_agent_decisions(store, AGENT)]
 
 
 def own_chain(world: TrustWorld) -> StoreId:
@@ -151,13 +151,13 @@ class TestSignatures:
         monkeypatch.setattr("custody.trust.app.decision_assurance.find_signer", check)
         policy = DecisionPolicy(a_team(device.public), repository=world.workspace.repository)
         with world.workspace.reading() as store:
-            rater, decisions = DecisionRater(store, policy, world.at * NS), decisions_of_agent(store, AGENT)
+            rater, decisions = DecisionRater(store, policy, world.at * NS), list_agent_decisions(store, AGENT)
             for _ in range(3):
                 rater.believe(decisions)
         assert len(checks) == 1
 
     @pytest.mark.parametrize("text", ["", "rubbish", "-----\n!\n-----", "-----\nU1NIU0lHAAAAAf////8=\n-----"])
-    def test_what_is_no_signature_shows_no_presence(self, text: str) -> None:
+    def test_an_invalid_signature_shows_no_presence(self, text: str) -> None:
         assert not has_presence_flag(text)
 
 
@@ -173,7 +173,7 @@ class TestHost:
         assert rated(world, TeamPolicy(), ratings=witness) == [WITNESSED]
         assert rated(world, a_team(None, "github:ana", "tester@example.invalid"), ratings=witness) == [ENROLLED]
 
-    def test_a_generic_event_is_no_decision_of_its_store(self, world: TrustWorld) -> None:
+    def test_a_generic_event_is_not_a_decision_of_its_store(self, world: TrustWorld) -> None:
         append(world, a_decision_event(world, witness={"kind": "host", "by": "github:ana"}), "spooled-1")
         chain = frozenset((own_chain(world),))
         assert rated(world, TeamPolicy(), ratings=ChainRatings(chain, chain, chain)) == [SELF]

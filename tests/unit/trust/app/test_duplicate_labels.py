@@ -9,8 +9,8 @@ from custody.core.ids import CommitSha
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import dupes_label, list_pair_answers
-from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
-from custody.trust.wire import TrustOutcomeReport
+from custody.trust.app.outcomes import OutcomeRequest, record_outcome
+from custody.trust.wire import OutcomeWord, TrustOutcomeReport
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -82,7 +82,7 @@ def test_a_change_closed_for_nothing_says_nothing_about_pairs(world: World) -> N
     assert world.told("closed", world.like).labels == []
 
 
-def test_a_change_is_no_duplicate_of_itself(world: World) -> None:
+def test_a_change_is_not_a_duplicate_of_itself(world: World) -> None:
     with pytest.raises(InputError, match="cannot be a duplicate of itself"):
         world.told("closed", world.like, duplicate_of="#2")
 
@@ -111,7 +111,7 @@ def test_what_a_person_said_stands(world: World) -> None:
     assert world.answers(world.like, world.landed) == ["duplicate"]
 
 
-def test_the_same_lines_twice_are_no_answer_however_they_merged(world: World) -> None:
+def test_the_same_lines_twice_give_no_label_however_they_merged(world: World) -> None:
     assert world.landed in world.flagged(world.same)
     assert world.told("merged", world.same).labels == []
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.ledger.records import list_newest_records, show_named_records
 from custody.trust.app.approve import ApprovalRequest, trust_approve
-from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
+from custody.trust.app.outcomes import OutcomeRequest, record_outcome
 from custody.trust.app.record import DecisionRequest, record_commit_decision
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
-from custody.trust.wire import TrustOutcomeReport
+from custody.trust.wire import OutcomeWord, TrustOutcomeReport
 from tests.builders.repo import a_repository
 from tests.builders.trust import TrustWorld
 
@@ -69,7 +69,7 @@ def test_each_agent_of_a_change_gets_one_decision_and_a_name_restricts_to_one(wo
     assert (counts(world), counts(world, "other")) == ((1, 0, 0), (1, 0, 0))
 
 
-def test_the_same_told_again_is_no_second_decision(world: TrustWorld) -> None:
+def test_the_same_report_again_is_not_a_second_decision(world: TrustWorld) -> None:
     change = world.agent_wrote(12)
     told(world, "merged", change)
     total = list_newest_records(world.workspace, limit=1).total
@@ -124,7 +124,7 @@ def test_a_revert_reverts_what_was_decided_at_full_stakes_and_once(world: TrustW
     assert counts(world) == (1, 0, 1)
 
 
-def test_a_revert_of_what_nobody_decided_is_a_rejection_by_the_diff(world: TrustWorld) -> None:
+def test_a_revert_of_an_undecided_change_is_a_rejection_by_the_diff(world: TrustWorld) -> None:
     change = world.agent_wrote(60)
     (one,) = told(world, "reverted", change).agents
     assert one.taken is not None
@@ -144,7 +144,7 @@ def test_what_never_merged_cannot_be_reverted(world: TrustWorld) -> None:
     assert counts(world) == (0, 0, 1)
 
 
-def test_that_an_unreviewed_change_was_merged_is_no_review(world: TrustWorld) -> None:
+def test_a_merge_without_review_is_not_a_review(world: TrustWorld) -> None:
     world.proven().rules("[trust]\naudit_share = 0.0\n")
     change = world.agent_wrote(12)
     assert trust_approve(world.workspace, ApprovalRequest(change=change, approver="ci")).approved

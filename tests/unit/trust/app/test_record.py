@@ -1,10 +1,10 @@
 """Which decisions are accepted and rejected, and that every accepted one is a record of the chain."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.ledger.records import list_newest_records, show_named_records
@@ -130,7 +130,7 @@ def test_secrets_in_a_reason_are_not_kept(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     "fields", [{"lines": -1}, {"lines": float("nan")}, {"lines": True}, {"review_ms": -1}], ids=str
 )
-def test_what_is_no_count_is_refused(workspace: Workspace, fields: dict[str, Any]) -> None:
+def test_an_invalid_count_is_refused(workspace: Workspace, fields: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="not a whole number of at least 0"):
         record_trust_decision(workspace, a_decision(**fields))
     assert trust_list(workspace).agents == []

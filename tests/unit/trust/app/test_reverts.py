@@ -101,7 +101,7 @@ def test_a_commit_of_another_branch_cannot_be_reverted_here(line: Line) -> None:
     assert [one.state for one in line.find().found] == ["elsewhere", "unknown"]
 
 
-def test_a_later_commit_is_no_ancestor(line: Line) -> None:
+def test_a_later_commit_is_not_an_ancestor(line: Line) -> None:
     first = line.head
     built = line.built
     side = built.commit({b"a.py": BASE + ADDED}, first, message=b"side", ref="refs/heads/side")

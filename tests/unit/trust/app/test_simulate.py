@@ -75,7 +75,7 @@ def test_a_beginning_is_said_as_people_say_it(text: str, ago: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "-3d", "30", "2026-13-01", "9999999999d", "2026-02-01"])
-def test_what_is_no_time_of_the_past_is_refused(text: str) -> None:
+def test_a_time_that_is_invalid_or_to_come_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         parse_simulation_start(text, parse_timestamp("2026-01-31T12:00:00Z"))
 
@@ -131,14 +131,14 @@ def test_an_agent_that_signed_a_commit_is_its_agent(world: World) -> None:
     assert {one.agent for one in in_force(world.simulated()).agents} == {"Robot", "claude-code"}
 
 
-def test_merges_are_no_changes(world: World) -> None:
+def test_merges_are_not_changes(world: World) -> None:
     base = world.commits(2)[-1]
     side = world.built.commit({b"b.py": b"y\n"}, base, at=world.now(), ref="refs/heads/side")  # type: ignore[arg-type]
     world.built.commit({**world.files, b"b.py": b"y\n"}, world.head, side, at=world.now() + 5)
     assert world.simulated().commits == 3
 
 
-def test_what_the_rules_name_and_what_is_no_text_does_not_merge(world: World) -> None:
+def test_files_that_the_rules_name_and_files_that_are_not_text_do_not_merge(world: World) -> None:
     world.commits(12)
     world.commit(path=b".github/workflows/ci.yml")
     world.files[b"logo.png"] = b"\0\1\2"
@@ -210,7 +210,7 @@ def test_a_policy_is_compared_with_the_rules_in_force(world: World, tmp_path: Pa
         ("approve_samples_min = 3\n", "unknown rule '", "did you mean"),
     ],
 )
-def test_a_file_that_is_no_policy_is_refused(world: World, tmp_path: Path, text: str, problem: str, hint: str) -> None:
+def test_an_invalid_policy_file_is_refused(world: World, tmp_path: Path, text: str, problem: str, hint: str) -> None:
     world.commits(1)
     policy = tmp_path / "policy.toml"
     policy.write_text(text)

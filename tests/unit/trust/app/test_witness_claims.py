@@ -11,7 +11,7 @@ from custody.core.wire.arrival import arrival_from_bytes
 from custody.intake.import_events import import_event_file
 from custody.server.app.intake import Intake
 from custody.server.github.shapes import Login, Pull, PullRequestSide, PullReview, find_pull_witness
-from custody.trust.queries import decisions_of_agent
+from custody.trust.queries import list_agent_decisions
 from custody.trust_lineage import ChangeComplexity, DecisionType, TrustLineageManager
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -50,17 +50,17 @@ def test_what_a_hook_acknowledged_is_ingested_without_it(world: TrustWorld) -> N
     spool = spool_of(world.built.path)
     spool.put_all([an_event("decision", agent="robot", id="1", witness=HOST)])  # durable without another check
     with world.workspace.reading() as store:
-        (decision,) = decisions_of_agent(store, "robot")
+        (decision,) = list_agent_decisions(store, "robot")
     assert (decision.view.id, decision.view.witness) == ("1", None)
 
 
-def test_the_verb_signs_as_the_actor(world: TrustWorld, tmp_path: Path) -> None:
+def test_the_signature_of_the_verb_is_the_actors(world: TrustWorld, tmp_path: Path) -> None:
     key = a_key(tmp_path / "keys")
     words = ("trust", "record", "robot", "accepted", "HEAD", "--actor", "ana", "--sign-key", str(key.private))
     assert custody(world.built.path, *words).status == 0
     assert custody(world.built.path, *words[:4], "HEAD", *words[5:7], "--sign-key", str(tmp_path / "none")).status == 2
     with world.workspace.reading() as store:
-        (decision,) = decisions_of_agent(store, "robot")
+        (decision,) = list_agent_decisions(store, "robot")
     assert decision.view.witness is not None and decision.view.witness.signature is not None
     assert (decision.view.witness.kind, decision.view.witness.by) == ("signature", "ana")
 

@@ -90,7 +90,10 @@ def test_list_names_every_agent(repository: Path, tmp_path: Path) -> None:
     assert rest == ["", "hint: custody trust why AGENT explains a score"]
     assert custody(repository, "trust").out == ran.out
     empty = custody(a_git_folder(tmp_path / "empty"), "trust", "list")
-    assert (empty.status, empty.out) == (0, "no decisions recorded yet\n")
+    assert (empty.status, empty.out) == (
+        0,
+        "no decisions recorded yet\nhint: custody trust record AGENT accepted COMMIT records a review\n",
+    )
 
 
 def a_line(agent: str, tier: Tier, lines_max: int) -> TrustLine:

@@ -7,9 +7,10 @@ tool of a result, the call that started a subagent) is stored beside the line.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from custody.capture.agent_event import PendingCalls
 from custody.capture.agents.claude.tool_calls import EDITS, find_edited_path, find_short_commit, select_source_input
@@ -27,7 +28,7 @@ from custody.capture.line_reader import (
     list_transcript_files,
     locate_agent_folder,
     read_json_object,
-    read_small_file,
+    read_small_agent_file,
 )
 from custody.capture.transcripts import (
     ChangedFile,
@@ -46,6 +47,7 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, first_payload_string, get_agent_model, get_fields, get_items, get_string
 from custody.core.ids import AgentName
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import EDITING, excerpt_long_texts
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
@@ -66,7 +68,7 @@ SKIPPED_TYPES = frozenset(
 COMPACTING = "acompact"
 """Prefix of the ids of agents that only summarize their own session."""
 
-_AGENT_ID = re.compile(r"\bagentId: ([0-9A-Za-z_-]{1,100})")
+_AGENT_ID = lazy_pattern(r"\bagentId: ([0-9A-Za-z_-]{1,100})")
 
 
 def locate_claude_projects(environment: Mapping[str, str]) -> Path:
@@ -162,8 +164,7 @@ def claude_project_from_folder(folder: str) -> str:
     return re.sub("[^A-Za-z0-9]", "-", folder)
 
 
-@dataclass
-class _TranscriptState:
+class _TranscriptState(Struct):
     """State of reading one file: what later lines need from earlier ones."""
 
     starts: Starts
@@ -459,7 +460,7 @@ def _read_subagent_metadata(file: Path) -> Iterator[SubagentLaunch]:
     """Yield the launch from the metadata file beside a subagent's transcript, in versions that write one."""
     meta = file.with_name(file.name.removesuffix(SUFFIX) + ".meta.json")
     # Optional: the transcripts usually contain the same.
-    fields = read_json_object(read_small_file(meta)) if file.name.startswith("agent-") else {}
+    fields = read_json_object(read_small_agent_file(meta)) if file.name.startswith("agent-") else {}
     names = ("toolUseId", "toolUseID", "tool_use_id", "parentToolUseId", "parentToolUseID")
     call = first_payload_string(fields, names)
     if call is not None:

@@ -8,10 +8,10 @@ rollouts that Codex wrote in August 2025 and with 0.34 to 0.146, none of them pa
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.capture.agents.codex.tool_calls import (
@@ -24,6 +24,7 @@ from custody.capture.agents.codex.tool_calls import (
 )
 from custody.capture.tool_use import ToolOutput, ToolUse
 from custody.capture.typed_field import Fields, get_fields, get_items, get_string
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 
 # Commands that a script of Codex CLI runs. Since summer 2026 models may write JavaScript for a tool named ``exec``, and
@@ -38,7 +39,7 @@ DEPTH_MAX = 20
 ENDS = frozenset(", ) ] } ;".split())
 BRANCHING = frozenset("if for while do switch function try catch => ? ?? && ||".split())
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""(?P<space>\s+|//[^\n]*|/\*(?:.*?\*/|.*))
     |(?P<name>[^\W\d][\w$]*|\$[\w$]*)
     |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`)
@@ -46,7 +47,7 @@ _TOKEN = re.compile(
     |(?P<symbol>=>|&&|\|\||\?\.|\?\?|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
+_ESCAPE = lazy_pattern(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
 _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None, "undefined": None}
 
@@ -225,11 +226,10 @@ NOT_TYPED = (
 REQUEST = "## My request for Codex:"
 """Separates an editor's context (open files, a selection) from the typed prompt."""
 
-_CWD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: ([^\n]+)$", re.MULTILINE)
+_CWD = lazy_pattern(r"<cwd>([^<\n]+)</cwd>|^Current working directory: ([^\n]+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutOrigin:
+class RolloutOrigin(Struct, frozen=True):
     """The origin of the lines after a ``session_meta``: session, subagent if it is one, and folder.
 
     ``by_program``: the program started this thread (a subagent, a review, a summary), so no person types in it.
@@ -305,8 +305,7 @@ def read_call_start(inner: Fields) -> ToolUse:
     return parse_tool_input(tool, inner.get("arguments", inner.get("input")))
 
 
-@dataclass(frozen=True, slots=True)
-class PatchEnd:
+class PatchEnd(Struct, frozen=True):
     """The end of a patch: its call, whether it was applied, and what it changed."""
 
     call: str
@@ -324,8 +323,7 @@ def read_patch_end(inner: Fields) -> PatchEnd | None:
     return PatchEnd(call, applied, get_fields(fields.get("changes")))
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEnd:
+class CommandEnd(Struct, frozen=True):
     """The end of a command that the agent ran."""
 
     call: str
@@ -352,8 +350,7 @@ def read_command_end(inner: Fields) -> CommandEnd | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WebSearchLine:
+class WebSearchLine(Struct, frozen=True):
     """A web search: its call if it has an id, its action, and the reported hits."""
 
     call: str | None

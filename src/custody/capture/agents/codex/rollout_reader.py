@@ -7,7 +7,9 @@ keep the ids of its own file. Thinking and instructions are not stored.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture.agent_event import PendingCalls
 from custody.capture.agents.codex import line_shapes as shapes
@@ -57,8 +59,7 @@ _LEFT_OUT = frozenset(
 """Instructions, thinking, pictures, and repeated content."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredLine:
+class StoredLine(Struct, frozen=True, kw_only=True):
     """A line to store: its kind, its content, and what earlier lines add."""
 
     kind: str

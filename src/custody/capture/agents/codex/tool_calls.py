@@ -30,6 +30,7 @@ from custody.capture.typed_field import (
     parse_payload_json,
 )
 from custody.core.ids import AgentName
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Reading
 from custody.core.wire.canonical import Json
 
@@ -46,7 +47,7 @@ FOLDERS = ("workdir", "working_directory", "cwd")
 OPENING_ACTIONS = frozenset(("open_page", "find_in_page"))
 """Actions of a web search that open a page."""
 
-_HERE = re.compile(r"<<-?[ \t]*(['\"]?)(\w{1,100})\1")
+_HERE = lazy_pattern(r"<<-?[ \t]*(['\"]?)(\w{1,100})\1")
 
 
 def normalize_tool_name(name: str, namespace: str | None = None) -> str:
@@ -213,11 +214,11 @@ REFUSED = (
 )
 """Prefixes of Codex's own text for a call that did not run, or ran to an unknown point."""
 
-_CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,9})$", re.MULTILINE)
-_RUNNING = re.compile(r"^Process running with session ID ", re.MULTILINE)
-_RAN = re.compile(r"\ACommand: .*?\n(?=(?:Chunk ID|Exit code|Wall time): )", re.DOTALL)
-_HEADED = re.compile(r"\A(?:Chunk ID|Exit code|Wall time|Process exited|Process running)[^\n]*\n")
-_SCRIPT = re.compile(r"\AScript (completed|failed|running|terminated)[^\n]*\nWall time [^\n]*\nOutput:\n")
+_CODE = lazy_pattern(r"^(?:Exit code: |Process exited with code )(-?\d{1,9})$", re.MULTILINE)
+_RUNNING = lazy_pattern(r"^Process running with session ID ", re.MULTILINE)
+_RAN = lazy_pattern(r"\ACommand: .*?\n(?=(?:Chunk ID|Exit code|Wall time): )", re.DOTALL)
+_HEADED = lazy_pattern(r"\A(?:Chunk ID|Exit code|Wall time|Process exited|Process running)[^\n]*\n")
+_SCRIPT = lazy_pattern(r"\AScript (completed|failed|running|terminated)[^\n]*\nWall time [^\n]*\nOutput:\n")
 _ABORTED = "\naborted by user"
 _OUTPUT = "\nOutput:\n"
 

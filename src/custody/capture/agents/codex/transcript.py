@@ -5,7 +5,6 @@ From ``codex-rs/rollout/src`` at commit 343074d4207d (August 2026): ``rollout-<s
 beside it; older files are compressed (``.jsonl.zst``). ``line_shapes`` lists the known lines.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, get_fields, get_string, parse_payload_json
 from custody.core.ids import AgentName
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
 
@@ -40,7 +40,7 @@ SPAWNED_MAX = 10_000
 LONG = ("output", "stdout", "stderr", "aggregated_output")
 """Fields of lines and items that hold a tool's output."""
 
-_NAME = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9A-Za-z-]{1,100})")
+_NAME = lazy_pattern(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9A-Za-z-]{1,100})")
 _SPAWNING = (b"session_meta", b"spawn", b"agent_id", b"sub_agent_activity", b"SubAgentActivity", b"CollabAgentToolCall")
 _ENVELOPES = frozenset("session_meta response_item event_msg turn_context compacted".split())
 

@@ -23,6 +23,7 @@ from custody.capture.agents.copilot.tool_calls import (
 )
 from custody.capture.hook.call_name import strip_tool_call_number
 from custody.capture.typed_field import Fields, get_fields, get_items, get_string
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 
 # Parts of an answer in VS Code: paths, texts, and the input of calls without metadata. Shapes: chats that people
@@ -34,8 +35,8 @@ WORDS_DEPTH_MAX = 60
 REFUSED = frozenset((0, 5))
 """Confirmation values of a call that a person denied or skipped."""
 
-_LINK = re.compile(r"\]\((file:///[^)\s]+)\)")
-_OPEN = re.compile(r"working in a workspace with the following folders:\s*\n((?:- [^\n]+(?:\n|$))+)")
+_LINK = lazy_pattern(r"\]\((file:///[^)\s]+)\)")
+_OPEN = lazy_pattern(r"working in a workspace with the following folders:\s*\n((?:- [^\n]+(?:\n|$))+)")
 
 
 def path_from_vscode_uri(uri: object) -> str | None:
@@ -113,8 +114,8 @@ NUMBER_MAX = 2**53
 AUTO_MODEL = "auto"
 """Model name that means that Copilot chose the model."""
 CANCELLED = ("The user cancelled", "User cancelled", "The user chose to skip")
-_VENDOR = re.compile(r"^[A-Za-z0-9_.-]+/(?=.)")
-_DETAIL = re.compile(r"\s+[•·]\s+.*$", re.DOTALL)
+_VENDOR = lazy_pattern(r"^[A-Za-z0-9_.-]+/(?=.)")
+_DETAIL = lazy_pattern(r"\s+[•·]\s+.*$", re.DOTALL)
 
 
 def is_copilot_request(request: Fields) -> bool:

@@ -1,11 +1,12 @@
 """Records of a Copilot session, whatever shape it was read from: one for each call, prompt or session start."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture.agents.copilot.tool_calls import (
     list_changed_paths,
@@ -23,11 +24,12 @@ from custody.capture.line_reader import (
     peek_transcript_lines,
     read_json_object,
     read_jsonl_lines,
-    read_small_file,
+    read_small_agent_file,
     resolve_work_trees,
 )
 from custody.capture.transcripts import ChangedFile, OpenedSessions, TranscriptLine, is_transcript_id, to_transcript_id
 from custody.capture.typed_field import Fields, get_fields, get_string
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 
 # Where VS Code and Copilot CLI store their sessions, and the folder of each. Copilot CLI:
@@ -85,7 +87,7 @@ EVENTS = frozenset(
 
 Others are counted by name.
 """
-_DRIVE = re.compile(r"/?([A-Za-z]):[\\/]")
+_DRIVE = lazy_pattern(r"/?([A-Za-z]):[\\/]")
 _DOCUMENT = (b'"responderUsername"', b'"chatMessages"')
 """Fields in the first lines of a VS Code chat, or of an old CLI session, that is formatted over several lines."""
 
@@ -141,7 +143,7 @@ def find_vscode_folder(file: Path) -> str | None:
 
 def read_vscode_storage_folder(workspace: Path) -> str | None:
     """Return the folder of a workspace's storage; None without exactly one folder."""
-    text = get_string(read_json_object(read_small_file(workspace / WORKSPACE)).get("folder"))
+    text = get_string(read_json_object(read_small_agent_file(workspace / WORKSPACE)).get("folder"))
     parts = urlsplit(text or "")
     folder = unquote(parts.path)
     return folder if parts.scheme in SCHEMES and folder.startswith("/") and "\0" not in folder else None
@@ -180,13 +182,13 @@ def _read_session_cwd(data: bytes) -> str | None:
 
 def _has_work_tree_path(file: Path, trees: Sequence[str]) -> bool:
     marks = [f"{tree.rstrip('/')}/".encode("utf-8", "surrogateescape") for tree in trees]
-    looked_at = 0
+    searched_bytes = 0
     try:
         for line in read_jsonl_lines(file):
-            looked_at += line.size
+            searched_bytes += line.size
             if any(mark in line.data for mark in marks):
                 return True
-            if looked_at > SEARCHED_BYTES_MAX:
+            if searched_bytes > SEARCHED_BYTES_MAX:
                 return False
     except OSError:
         return True  # reported when it is read
@@ -206,11 +208,10 @@ def _list_vscode_user_folders(home: Path) -> Iterator[Path]:
 CALL, PROMPT, SESSION = "call", "prompt", "session"
 OK, FAILED, RUNNING, ABANDONED = "ok", "failed", "running", "abandoned"
 
-_UUID = re.compile(r"(?:request_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = lazy_pattern(r"(?:request_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@dataclass
-class SessionHeader:
+class SessionHeader(Struct):
     """State of a session while it is read: id, time, folder, model and version."""
 
     session: str
@@ -234,8 +235,7 @@ class SessionHeader:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopilotCall:
+class CopilotCall(Struct, frozen=True, kw_only=True):
     """A call as a session reports it; ``groups`` are edits with new lines only, by path."""
 
     id: str

@@ -39,6 +39,7 @@ from custody.capture.typed_field import (
     get_items,
     get_string,
 )
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Reading
 from custody.core.wire.event_views import find_call_subject
 
@@ -52,9 +53,9 @@ PATHS = ("path", "filePath", "file_path")
 PARTS = ("view_range", "startLine", "endLine", "offset", "limit")
 """Input fields of a call that reads some of a file's lines."""
 
-_LINES = re.compile(r"Lines (\d{1,9}) to (\d{1,9}) \((\d{1,9}) lines total\)")
-_MATCH = re.compile(r'<match path="([^"\n]+)"')
-_LINK = re.compile(r"\[(?P<title>[^\]\n]*)\]\((?P<url>https?://[^\s()]+)\)")
+_LINES = lazy_pattern(r"Lines (\d{1,9}) to (\d{1,9}) \((\d{1,9}) lines total\)")
+_MATCH = lazy_pattern(r'<match path="([^"\n]+)"')
+_LINK = lazy_pattern(r"\[(?P<title>[^\]\n]*)\]\((?P<url>https?://[^\s()]+)\)")
 
 
 BASH = "Bash"
@@ -156,14 +157,14 @@ CONTRIBUTED: Mapping[str, str] = MappingProxyType(
 )
 """VS Code's own names for tools that models know by others."""
 
-_CODE = re.compile(
+_CODE = lazy_pattern(
     r"<(?:command with \S+ \S+ |shellId: \S+ )?(?:exited|completed) with exit code (-?\d{1,9})>"
     r"|^Command exited with code (-?\d{1,9})",
     re.MULTILINE,
 )
-_BACKGROUND = re.compile(r"<command (?:started in background with|with shellId: \S+ is still running)")
+_BACKGROUND = lazy_pattern(r"<command (?:started in background with|with shellId: \S+ is still running)")
 _ERROR = ("ERROR while calling tool", "ERROR: ")
-NOTICE = re.compile(r"\s*<system_notification>.*</system_notification>\s*", re.DOTALL)
+NOTICE = lazy_pattern(r"\s*<system_notification>.*</system_notification>\s*", re.DOTALL)
 """Text that the CLI puts into its own prompt, for example when a background command ends."""
 
 

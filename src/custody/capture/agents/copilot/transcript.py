@@ -1,6 +1,5 @@
 """The reader of Copilot's sessions: those of the CLI, and the chats and transcripts of VS Code."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -44,6 +43,7 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, get_agent_model, get_fields, get_items, get_string
 from custody.core.ids import AgentName
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
@@ -64,7 +64,7 @@ STREAM = "events"
 """The file name of a session with a folder of its own."""
 PERSON = "user"
 """The source of a message that a person typed; others come from the program or another agent."""
-_EARLY = re.compile(r"0\.(\d{1,9})\.")
+_EARLY = lazy_pattern(r"0\.(\d{1,9})\.")
 _SYNTHETIC = frozenset(("resumed", "auto"))
 _STARTING = (b'"session.start"', b'"tool.execution_start"', b'"subagent.started"')
 

@@ -1,10 +1,10 @@
 """Views of one stored record of a Copilot session: a pure function of the record."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace as replace_fields
 from types import MappingProxyType
 
 from msgspec.structs import replace
+from msgspec.structs import replace as replace_fields
 
 from custody.capture.agent_event import (
     call_view,

@@ -9,10 +9,10 @@ field of an unexpected type counts as absent.
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace as replace_fields
 from types import MappingProxyType
 
 from msgspec.structs import replace
+from msgspec.structs import replace as replace_fields
 
 from custody.capture.agent_event import (
     ObservedHookEvent,

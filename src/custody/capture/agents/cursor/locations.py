@@ -8,10 +8,11 @@ The database is ``User/globalStorage/state.vscdb`` in the application's folder. 
 are texts, ``agent-transcripts/ID.txt``.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.agents.cursor.tool_calls import parse_agent_model, parse_bubble_json, path_from_file_uri
 from custody.capture.database_rows import (
@@ -34,10 +35,11 @@ from custody.capture.line_reader import (
     list_transcript_files,
     locate_agent_folder,
     read_json_object,
-    read_small_file,
+    read_small_agent_file,
     resolve_work_trees,
 )
 from custody.capture.typed_field import Fields, get_fields, get_int, get_items, get_milliseconds, get_string
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 
 DATABASE = "state.vscdb"
@@ -51,11 +53,10 @@ USER_FOLDERS = (".config/Cursor/User", "Library/Application Support/Cursor/User"
 DROPPED_FIELDS = frozenset(("conversationState", "richText", "thinking", "allThinkingBlocks", "toolCallBinary"))
 """Fields of a message that are never read: thinking, and repeated or encrypted content."""
 
-_OTHER = re.compile(r"[^A-Za-z0-9]+")
+_OTHER = lazy_pattern(r"[^A-Za-z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationInfo:
+class ConversationInfo(Struct, frozen=True):
     """A conversation's metadata; ``root`` is the conversation above it, ``call`` the call that started it."""
 
     id: str
@@ -140,7 +141,7 @@ def _list_workspace_conversations(user: Path, roots: set[str]) -> set[str]:
     for file in sorted(user.glob("workspaceStorage/*/workspace.json")):
         database = file.with_name(DATABASE)
         if not is_path_in_trees(
-            path_from_file_uri(read_json_object(read_small_file(file)).get("folder")), roots
+            path_from_file_uri(read_json_object(read_small_agent_file(file)).get("folder")), roots
         ) or not is_sqlite_transcript(database):
             continue
         try:

@@ -37,6 +37,7 @@ from custody.capture.typed_field import (
     get_items,
     get_string,
 )
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 from custody.core.wire.event_views import text_view_from_field
 
@@ -63,7 +64,7 @@ PATHS = ("relativeWorkspacePath", "file_path", "path", "filePath", "target_file"
 CONTENTS = ("content", "contents", "file_text", "code_edit_result")
 WORDS = ("output", "stdout", "contents", "content", "text", "result", "answer")
 FILE = "file://"
-_BESIDE = re.compile(
+_BESIDE = lazy_pattern(
     r"(?:\[Image\]|<(timestamp|image_files|uploaded_documents|attached_files|external_links|system_reminder"
     r"|open_and_recently_viewed_files|manually_attached_skills)\b[^>]*>.*?</\1>)\s*",
     re.DOTALL,

@@ -43,6 +43,7 @@ from custody.capture.transcripts import (
 from custody.capture.typed_field import Fields, get_fields, get_items, get_string, parse_payload_json
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp, parse_timestamp
@@ -62,13 +63,13 @@ ENDS = frozenset(("turn_ended", "turn_started", "system", "result"))
 MS = 1_000_000
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 
-_QUERY = re.compile(r"<user_query>\n(.*?)\n?</user_query>", re.DOTALL)
-_TIMESTAMP = re.compile(
+_QUERY = lazy_pattern(r"<user_query>\n(.*?)\n?</user_query>", re.DOTALL)
+_TIMESTAMP = lazy_pattern(
     r"<timestamp>[A-Za-z]+, ([A-Za-z]+ \d{1,2}, \d{4}, \d{1,2}:\d\d [AP]M)"
     r" \(UTC(?:([+-]\d{1,2})(?::(\d\d))?)?\)</timestamp>"
 )
-_TOOL = re.compile(r"\[Tool call\] ([A-Za-z0-9_.:-]{1,100})")
-_ARGUMENT = re.compile(r"  ([A-Za-z_]{1,40}): (.+)")
+_TOOL = lazy_pattern(r"\[Tool call\] ([A-Za-z0-9_.:-]{1,100})")
+_ARGUMENT = lazy_pattern(r"  ([A-Za-z_]{1,40}): (.+)")
 
 
 class ConversationState:

@@ -35,6 +35,7 @@ from custody.capture.typed_field import (
     get_items,
     get_string,
 )
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Reading, Text
 from custody.core.wire.event_views import text_view_from_field
 
@@ -54,12 +55,12 @@ END_OF_FILES = "\n--- End of content ---"
 ENDS = ("Process Group PGID: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Error: ", "Stderr: (empty)")
 """Prefixes of the lines that Gemini CLI puts below a command's output."""
 
-_EXIT = re.compile(r"^Exit Code: (\d+)", re.MULTILINE)
-_OUTPUT = re.compile(r"^(?:Output|Stdout): ", re.MULTILINE)
-_WEB = re.compile(r"https?://\S+", re.IGNORECASE)
-_CITED = re.compile(r"^\[\d+\] (?P<title>[^\n]*) \((?P<url>https?://[^\s()]+)\)$", re.MULTILINE)
-_SEPARATOR = re.compile(r"^--- ((?:/|[A-Za-z]:[\\/])[^\n]*) ---$", re.MULTILINE)
-_REFUSED = re.compile(r"^Request failed with status (\d{3})\b")
+_EXIT = lazy_pattern(r"^Exit Code: (\d+)", re.MULTILINE)
+_OUTPUT = lazy_pattern(r"^(?:Output|Stdout): ", re.MULTILINE)
+_WEB = lazy_pattern(r"https?://\S+", re.IGNORECASE)
+_CITED = lazy_pattern(r"^\[\d+\] (?P<title>[^\n]*) \((?P<url>https?://[^\s()]+)\)$", re.MULTILINE)
+_SEPARATOR = lazy_pattern(r"^--- ((?:/|[A-Za-z]:[\\/])[^\n]*) ---$", re.MULTILINE)
+_REFUSED = lazy_pattern(r"^Request failed with status (\d{3})\b")
 
 
 def parse_command_exit_code(shown: str) -> int:
@@ -167,7 +168,7 @@ AUTO_MODEL = "auto"
 BACKGROUND = "Command moved to background"
 """Prefix of the output of a command that continues in the background, with unknown effects."""
 
-_COMMITTED = re.compile(r"^(?:Output: |Stdout: )?\[[^\]\n]{1,300} ([0-9a-f]{7,64})\] ", re.MULTILINE)
+_COMMITTED = lazy_pattern(r"^(?:Output: |Stdout: )?\[[^\]\n]{1,300} ([0-9a-f]{7,64})\] ", re.MULTILINE)
 
 
 def parse_agent_model(value: object) -> str | None:

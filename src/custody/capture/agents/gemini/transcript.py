@@ -3,7 +3,6 @@
 import hashlib
 import os
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -29,7 +28,7 @@ from custody.capture.line_reader import (
     locate_agent_folder,
     peek_transcript_lines,
     read_json_object,
-    read_small_file,
+    read_small_agent_file,
 )
 from custody.capture.transcripts import (
     ChangedFile,
@@ -53,6 +52,7 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, get_fields, get_items, get_string
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.time import format_timestamp
 
@@ -138,7 +138,7 @@ def find_chat_project_root(file: Path) -> str | None:
 
 def read_chat_project_root(folder: Path) -> str | None:
     """Return the path that a project's folder is mapped to."""
-    text = read_small_file(folder / MARKER).decode("utf-8", "surrogateescape").strip()
+    text = read_small_agent_file(folder / MARKER).decode("utf-8", "surrogateescape").strip()
     return text if posixpath.isabs(text) and "\0" not in text else None
 
 
@@ -166,7 +166,7 @@ def _parse_project_hash(data: bytes) -> str | None:
 
 
 def _read_gemini_projects(home: Path) -> Fields:
-    return get_fields(read_json_object(read_small_file(home.parent / REGISTRY)).get("projects"))
+    return get_fields(read_json_object(read_small_agent_file(home.parent / REGISTRY)).get("projects"))
 
 
 # Gemini CLI's chats, message by message, as in ``packages/core/src/services/chatRecordingService.ts``. Until April 2026
@@ -187,8 +187,8 @@ UNFINISHED = frozenset(("validating", "scheduled", "executing", "awaiting_approv
 WORDS_FOR_PEOPLE = frozenset(("displayName", "description", "renderOutputAsMarkdown"))
 DROPPED_FIELDS = frozenset(("toolCalls", "thoughts", "tokens"))
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_METADATA_LINE = re.compile(rb'  "(sessionId|projectHash|kind)": "([\x21-\x7e]{1,200})",?')
+_UUID = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_METADATA_LINE = lazy_pattern(rb'  "(sessionId|projectHash|kind)": "([\x21-\x7e]{1,200})",?')
 
 
 class ChatState:

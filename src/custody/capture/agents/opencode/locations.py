@@ -12,9 +12,11 @@ For a session's file, only the files of its own messages are opened.
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.database_rows import (
     UNREAD,
@@ -56,8 +58,7 @@ MESSAGES, NEWER = "message", "session_message"
 _COLUMNS = ("id", "parent_id", "directory", "version", "time_created", "project_id")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
+class SessionInfo(Struct, frozen=True):
     """A session's metadata; ``root`` is the topmost session that started it."""
 
     id: str
@@ -113,12 +114,12 @@ def find_project_sessions(home: Path, trees: Sequence[str]) -> list[Path]:
     for file in sorted(home.glob(DATABASES)):
         try:
             with open_agent_database(file) as database:
-                kept_in = list(_read_session_infos(database))
+                sessions = list(_read_session_infos(database))
         except OSError:
             matches.append((0, file / UNREAD))
             continue
         matches += [
-            (session.created, file / session.id) for session in kept_in if is_path_in_trees(session.directory, roots)
+            (session.created, file / session.id) for session in sessions if is_path_in_trees(session.directory, roots)
         ]
     return [file for _, file in sorted(matches, key=lambda pair: pair[0])]
 

@@ -40,6 +40,7 @@ from custody.capture.source_use import (
 )
 from custody.capture.tool_use import FileEffect, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import Fields, get_captured_text, get_fields, get_int, get_items, get_string
+from custody.core.patterns import lazy_pattern
 from custody.core.views import CallStatus, Reading, Text
 from custody.core.wire.event_views import find_call_subject, text_view_from_field
 
@@ -52,7 +53,7 @@ EDIT, MULTIEDIT, WRITE = "edit", "multiedit", "write"
 PATCHES = frozenset(("patch", "apply_patch"))
 EDITING = PATCHES | {EDIT, MULTIEDIT, WRITE}
 
-_AROUND = re.compile(r"\n*<(?:shell|bash)_metadata>.*\Z", re.DOTALL)
+_AROUND = lazy_pattern(r"\n*<(?:shell|bash)_metadata>.*\Z", re.DOTALL)
 _NOTHING = "(no output)"
 
 
@@ -115,11 +116,11 @@ FOLDER, FOLDER_SHOWN = "<type>directory</type>", "Read directory "
 MORE = ("(File has more lines.", "(Output capped at ", "(Output truncated at ", "(Showing lines ", "[Output truncated.")
 """Prefixes of the text below a file's lines if there are more of them."""
 
-_SHOWN = re.compile(r"<(?:file|content)>\n(.*?)\n</(?:file|content)>", re.DOTALL)
-_LINES_SHOWN = re.compile(r"Read file [^\n]*, lines (\d{1,9})-\d{1,9}\n(.*)\Z", re.DOTALL)
-_NUMBERED = re.compile(r"^(?:\d{5,}\| |\d+: )", re.MULTILINE)
-_TAIL = re.compile(r"\n\n\([^\n]*\)\Z|\n\[Output truncated\.[^\n]*\]\Z")
-_FOUND_IN = re.compile(r"^(\S[^\n]*):\n(?= +Line \d+: )", re.MULTILINE)
+_SHOWN = lazy_pattern(r"<(?:file|content)>\n(.*?)\n</(?:file|content)>", re.DOTALL)
+_LINES_SHOWN = lazy_pattern(r"Read file [^\n]*, lines (\d{1,9})-\d{1,9}\n(.*)\Z", re.DOTALL)
+_NUMBERED = lazy_pattern(r"^(?:\d{5,}\| |\d+: )", re.MULTILINE)
+_TAIL = lazy_pattern(r"\n\n\([^\n]*\)\Z|\n\[Output truncated\.[^\n]*\]\Z")
+_FOUND_IN = lazy_pattern(r"^(\S[^\n]*):\n(?= +Line \d+: )", re.MULTILINE)
 _PICTURE = "Image fetched successfully"
 
 

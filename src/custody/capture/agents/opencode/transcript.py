@@ -3,13 +3,12 @@
 ``locations`` and ``session_reader`` name the shapes and their versions.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace as replace_fields
 from pathlib import Path
 from types import MappingProxyType
 
 from msgspec.structs import replace
+from msgspec.structs import replace as replace_fields
 
 from custody.capture.agent_event import call_view, dispatch_transcript_event, prompt_view, to_tool_use
 from custody.capture.agents.opencode.locations import (
@@ -48,11 +47,12 @@ from custody.capture.transcripts import (
     parse_transcript_object,
 )
 from custody.capture.typed_field import Fields, get_agent_model, get_captured_text, get_fields, get_int, get_string
+from custody.core.patterns import lazy_pattern
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import TranscriptEvent
 
-_OPENING = re.compile(rb'"id": ?"ses_[0-9A-Za-z]+"')
+_OPENING = lazy_pattern(rb'"id": ?"ses_[0-9A-Za-z]+"')
 _STARTING = (b'"session"', b"task", b"subagent")
 
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.languages import ecmascript_tests as tests
 from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, normalize_script_module
 from custody.dupes.facts.walk import (
@@ -26,7 +27,7 @@ HOLDERS = frozenset({"file", "namespace", "const", "object", "exports"})
 PATTERN_NODES_MAX = 1_000
 
 
-_COMMENT_OR_STRING = re.compile(
+_COMMENT_OR_STRING = lazy_pattern(
     rb"""//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|())|'(?:[^'\\\n]|\\.)*(?:'|())|"(?:[^"\\\n]|\\.)*(?:"|())"""
     rb"""|`(?:[^`\\]|\\.)*(?:`|())""",
     re.DOTALL,
@@ -238,7 +239,7 @@ def _get_entry_key(walk: SyntaxWalk, entry: "Node") -> str:
 
 def extract_module_call(walk: SyntaxWalk, node: "Node") -> None:
     """Add the module of ``require`` or ``import()``, or the test of a call to a test framework."""
-    callee = tests.match_callee(walk.content, node.start_byte)
+    callee = tests.match_script_callee(walk.content, node.start_byte)
     if callee is None:
         return
     if callee.head in ("require", "import"):

@@ -1,11 +1,12 @@
 """Tests in JavaScript and TypeScript: jest, vitest, mocha, jasmine, node:test, Playwright, QUnit, Deno."""
 
-import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import TestName, normalize_test_name
 from custody.dupes.facts.walk import SyntaxWalk, get_named_child, lines_from_node
 
@@ -22,10 +23,12 @@ VARIANTS = frozenset(
 """Modifiers of suites and tests, such as ``it.only``."""
 
 _NAMES = "|".join(sorted(SUITES | TESTS | ASSERTING | RUNNERS | {"require", "import"}))
-_CALLEE = re.compile(rf"(?:{_NAMES})\b(?:\s*\.\s*[A-Za-z_$][\w$]*)*".encode())
-_RELEVANT = re.compile(rf"\b(?:{'|'.join(sorted(SUITES | TESTS | RUNNERS | {'require', 'import'}))})\s*[(.`]".encode())
-_CHAIN = re.compile(rb"(?:\s*[!?]?\.\s*[A-Za-z_$][\w$]*)+")
-_SPACE = re.compile(rb"\s+")
+_CALLEE = lazy_pattern(rf"(?:{_NAMES})\b(?:\s*\.\s*[A-Za-z_$][\w$]*)*".encode())
+_RELEVANT = lazy_pattern(
+    rf"\b(?:{'|'.join(sorted(SUITES | TESTS | RUNNERS | {'require', 'import'}))})\s*[(.`]".encode()
+)
+_CHAIN = lazy_pattern(rb"(?:\s*[!?]?\.\s*[A-Za-z_$][\w$]*)+")
+_SPACE = lazy_pattern(rb"\s+")
 
 FRAMEWORKS = frozenset(
     "vitest mocha chai ava tape tap uvu uvu/assert jasmine jest qunit sinon supertest cypress node:test bun:test "
@@ -41,13 +44,12 @@ def is_test_framework(module: str) -> bool:
     return module in FRAMEWORKS or (module.startswith(FRAMEWORK_HEADS) and module not in CONFIGURATIONS)
 
 
-def has_relevant_calls(content: bytes) -> bool:
+def has_test_or_import_calls(content: bytes) -> bool:
     """Return whether the file may have tests, or import modules by a call."""
     return _RELEVANT.search(content) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Callee:
+class Callee(Struct, frozen=True):
     """A called name: ``it.only`` has the head ``it`` and the part ``only``; ``chars`` is its length as written."""
 
     head: str
@@ -55,7 +57,7 @@ class Callee:
     chars: int
 
 
-def match_callee(content: bytes, start: int) -> Callee | None:
+def match_script_callee(content: bytes, start: int) -> Callee | None:
     """Return the name called at ``start``, if it is relevant for tests or imports."""
     match = _CALLEE.match(content, start)
     return None if match is None else _parse_callee(match.group())

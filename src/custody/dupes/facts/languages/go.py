@@ -1,9 +1,9 @@
 """Go."""
 
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import Facts, ImportedModule, TestName, identifier_to_sentence, normalize_test_name
 from custody.dupes.facts.syntax_tree import Grammar
 from custody.dupes.facts.walk import (
@@ -28,10 +28,10 @@ FRAMEWORK_HEADS = (
     "github.com/google/go-cmp",
     "go.uber.org/mock",
 )
-_TEST = re.compile(r"(?:Test|Benchmark|Fuzz|Example)(?![a-z])")
-_RECEIVER = re.compile(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)")
-_SUBTEST = re.compile(rb"\w+\.Run\s*\(\s*[\"`]")
-_ASSERTION = re.compile(rb"(?:assert|require|is)\.([A-Z]\w*)\s*\(|t\.((?:Error|Fatal)f?|Fail(?:Now)?)\s*\(")
+_TEST = lazy_pattern(r"(?:Test|Benchmark|Fuzz|Example)(?![a-z])")
+_RECEIVER = lazy_pattern(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)")
+_SUBTEST = lazy_pattern(rb"\w+\.Run\s*\(\s*[\"`]")
+_ASSERTION = lazy_pattern(rb"(?:assert|require|is)\.([A-Z]\w*)\s*\(|t\.((?:Error|Fatal)f?|Fail(?:Now)?)\s*\(")
 
 
 def _load_go_grammar() -> object:

@@ -4,6 +4,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import Facts, ImportedModule, TestName, identifier_to_sentence, normalize_test_name
 from custody.dupes.facts.syntax_tree import Grammar
 from custody.dupes.facts.walk import (
@@ -25,11 +26,11 @@ FRAMEWORK_HEADS = (
     *("org.springframework.boot.test.", "org.springframework.test.", "io.restassured.", "org.testcontainers."),
 )
 MODIFIERS_BYTES_MAX = 2_000
-_PUBLIC = re.compile(r"\b(?:public|protected)\b")
-_TEST = re.compile(r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b")
-_DISPLAY_NAME = re.compile(r"@DisplayName\s*\(\s*\"((?:[^\"\\]|\\.)*)\"")
-_CONSTANT = re.compile(r"\bstatic\b.*\bfinal\b|\bfinal\b.*\bstatic\b", re.DOTALL)
-_ASSERTION = re.compile(r"(?:assert|verify|fail)(?:[A-Z]\w*)?$")
+_PUBLIC = lazy_pattern(r"\b(?:public|protected)\b")
+_TEST = lazy_pattern(r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Property)\b")
+_DISPLAY_NAME = lazy_pattern(r"@DisplayName\s*\(\s*\"((?:[^\"\\]|\\.)*)\"")
+_CONSTANT = lazy_pattern(r"\bstatic\b.*\bfinal\b|\bfinal\b.*\bstatic\b", re.DOTALL)
+_ASSERTION = lazy_pattern(r"(?:assert|verify|fail)(?:[A-Z]\w*)?$")
 
 
 def _load_java_grammar() -> object:

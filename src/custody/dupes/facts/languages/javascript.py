@@ -1,7 +1,8 @@
 """JavaScript with JSX, TypeScript and TSX."""
 
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from custody.dupes.facts.languages import ecmascript, ecmascript_tests
 from custody.dupes.facts.syntax_tree import Grammar
@@ -31,7 +32,7 @@ JAVASCRIPT_READER = LanguageReader(
     grammar=Grammar("javascript", _load_javascript_grammar),
     handlers=MappingProxyType({**ecmascript.HANDLERS, "field_definition": ecmascript.extract_class_field}),
     calls=ecmascript.CALLS,
-    wants_calls=ecmascript_tests.has_relevant_calls,
+    wants_calls=ecmascript_tests.has_test_or_import_calls,
     finish=ecmascript.collect_script_facts,
 )
 TYPESCRIPT_READER = replace(

@@ -1,11 +1,11 @@
 """Python."""
 
-import re
 from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, TestName, identifier_to_sentence
 from custody.dupes.facts.syntax_tree import Grammar
 from custody.dupes.facts.walk import (
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 FRAMEWORKS = frozenset("pytest unittest nose nose2 hypothesis testtools trial doctest absltest mock".split())
 _FRAMEWORK_PARTS = ("django.test", "twisted.trial", "absl.testing", "rest_framework.test", "numpy.testing")
-_TEST_BASE = re.compile(r"(?:^|\.|_)\w*(?:TestCase|TestBase|TransactionTest)\w*$")
-_ASSERTION = re.compile(
+_TEST_BASE = lazy_pattern(r"(?:^|\.|_)\w*(?:TestCase|TestBase|TransactionTest)\w*$")
+_ASSERTION = lazy_pattern(
     rb"(?:self|cls)\s*\.\s*(assert\w*|fail\w*)\s*\(|pytest\s*\.\s*(raises|warns|deprecated_call)\s*\("
 )
-_RELEVANT = re.compile(rb"\bdef[ \t]+test|\bassert")
+_RELEVANT = lazy_pattern(rb"\bdef[ \t]+test|\bassert")
 
 
 def _load_python_grammar() -> object:

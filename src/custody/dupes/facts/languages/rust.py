@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import ExportedName, Facts, ImportedModule, TestName, identifier_to_sentence
 from custody.dupes.facts.syntax_tree import Grammar
 from custody.dupes.facts.walk import (
@@ -26,10 +27,10 @@ FRAMEWORKS = frozenset(
 )
 USES_MAX = 1_000
 """Names read of one ``use``."""
-_TEST = re.compile(r"#\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|quickcheck|proptest|wasm_bindgen_test)\b")
-_CFG_TEST = re.compile(r"#!?\[\s*cfg\s*\(\s*(?:all\s*\(\s*)?test\b")
-_ASSERTION = re.compile(rb"((?:debug_)?assert(?:_\w+)?|insta::assert_\w+|prop_assert\w*)\s*!")
-_GENERIC = re.compile(r"<.*", re.DOTALL)
+_TEST = lazy_pattern(r"#\[\s*(?:\w+\s*::\s*)*(?:test|rstest|test_case|quickcheck|proptest|wasm_bindgen_test)\b")
+_CFG_TEST = lazy_pattern(r"#!?\[\s*cfg\s*\(\s*(?:all\s*\(\s*)?test\b")
+_ASSERTION = lazy_pattern(rb"((?:debug_)?assert(?:_\w+)?|insta::assert_\w+|prop_assert\w*)\s*!")
+_GENERIC = lazy_pattern(r"<.*", re.DOTALL)
 ITEMS = MappingProxyType(
     {
         "struct_item": "struct",

@@ -36,7 +36,7 @@ def test_a_pull_request_is_read(fake: FakeGitHub, github: GitHub) -> None:
     assert (pull.number, pull.head.sha, pull.base.sha, pull.is_merged) == (3, HEAD, BASE, True)
 
 
-def test_a_deleted_fork_is_no_error(fake: FakeGitHub, github: GitHub) -> None:
+def test_a_deleted_fork_is_not_an_error(fake: FakeGitHub, github: GitHub) -> None:
     fake.opened(3, BASE, HEAD, fork=None)
     assert github.pull(REPOSITORY, 3).head.sha == HEAD
 
@@ -95,7 +95,7 @@ def test_a_refusal_is_not_tried_again(fake: FakeGitHub, github: GitHub, status: 
     assert "\x1b" not in error.value.message
 
 
-def test_nobody_there_is_busy(fake: FakeGitHub) -> None:
+def test_an_unreachable_service_is_reported_as_busy(fake: FakeGitHub) -> None:
     with fake_github() as other:
         gone = other.url
     with pytest.raises(GitHubBusy, match="cannot reach GitHub"):
