@@ -52,6 +52,7 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
             "DROP TABLE head_statement",
             "DROP TABLE record_outline",
             "DROP TABLE head_seen",
+            "DROP TABLE lineage_touch",
             OLD_LINEAGE,
             "DELETE FROM schema_version WHERE version > 10" if isinstance(store.db, PostgresDb) else "SELECT 1",
         )
@@ -64,7 +65,7 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
 
 def test_a_repaired_table_of_a_team_keeps_its_policy(empty_postgres: str) -> None:
     db = open_postgres(empty_postgres)
-    for table in ("head_statement", "record_outline", "head_seen"):
+    for table in ("head_statement", "record_outline", "head_seen", "lineage_touch"):
         db.run(f"DROP TABLE {table}")
     db.run("DELETE FROM schema_version WHERE version > 10")
     db.close()
