@@ -134,7 +134,9 @@ def _module_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         yield statement
         if isinstance(statement, ast.If):
-            yield from _module_statements([*statement.body, *statement.orelse])
+            # What is defined for type checkers is the same type as what is defined for the interpreter.
+            is_checked = isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"
+            yield from _module_statements([*statement.body, *(() if is_checked else statement.orelse)])
 
 
 def _wrong_type(name: str) -> str | None:

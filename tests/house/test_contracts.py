@@ -83,25 +83,25 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     "cite-pure": [
         ("cite/planted_{n}.py", "import os"),
         ("cite/planted_{n}.py", "import custody.trust"),
-        ("cite/checks.py", LOADED_LATE.format("msgspec")),
+        ("cite/checks.py", LOADED_LATE.format("click")),
     ],
     "graph-pure": [
         ("graph/planted_{n}.py", "import os"),
         ("graph/planted_{n}.py", "import custody.sketch"),
-        ("graph/planted_{n}.py", LOADED_LATE.format("msgspec")),
+        ("graph/planted_{n}.py", LOADED_LATE.format("click")),
     ],
     "gate-pure": [
         ("gate/planted_{n}.py", "import os"),
-        ("gate/checks.py", "import msgspec"),
+        ("gate/checks.py", "import click"),
     ],
     "dupes-pure": [
-        ("dupes/planted_{n}.py", "import msgspec"),
+        ("dupes/planted_{n}.py", "import click"),
         ("dupes/planted_{n}.py", "import custody.graph"),
     ],
     "facts": [
         ("dupes/facts/planted_{n}.py", "import os"),
         ("dupes/facts/planted_{n}.py", "import custody.dupes.rules"),
-        ("dupes/facts/languages/planted_{n}.py", LOADED_LATE.format("msgspec")),
+        ("dupes/facts/languages/planted_{n}.py", LOADED_LATE.format("click")),
     ],
     "sketch": [
         ("sketch/planted_{n}.py", "import os"),
@@ -110,7 +110,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     "core": [
         ("core/planted_{n}.py", "import os"),
         ("core/planted_{n}.py", LOADED_LATE.format("pathlib")),
-        ("core/planted_{n}.py", "import msgspec"),
+        ("core/planted_{n}.py", "import click"),
     ],
     "wire": [
         ("core/wire/planted_{n}.py", "from os import path"),
@@ -144,7 +144,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     ],
     "git": [
         ("git/planted_{n}.py", "import custody.sketch"),
-        ("git/planted_{n}.py", "import msgspec"),
+        ("git/planted_{n}.py", "import click"),
     ],
     "attribution-door": [
         ("trust/app/planted_{n}.py", "import custody.attribution.rules"),

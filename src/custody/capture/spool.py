@@ -21,9 +21,6 @@ from custody.capture.hook.durable import (
     write_spool_event,
 )
 from custody.capture.hook.event_home import load_redaction_key
-from custody.capture.hook.redact import redact_value
-from custody.capture.hook.secret_removal import REDACTION_FAILURES
-from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import EventId
 from custody.core.patterns import lazy_pattern
@@ -102,6 +99,8 @@ class Spool:
 
         ``scannable`` is the part that may contain a secret, if the caller knows that the rest cannot.
         """
+        from custody.capture.hook.secret_scan import has_possible_secret
+
         name = EventId(self._name())
         data = b"\n".join(events)
         if has_possible_secret(data if scannable is None else scannable):
@@ -214,6 +213,10 @@ class Spool:
 
     def _clean(self, data: bytes) -> bytes:
         """Return the event redacted by the current rules, which may have grown since it was recorded."""
+        from custody.capture.hook.redact import redact_value
+        from custody.capture.hook.secret_removal import REDACTION_FAILURES
+        from custody.capture.hook.secret_scan import has_possible_secret
+
         if not has_possible_secret(data):
             return data
         event = parse_json_bytes(data)

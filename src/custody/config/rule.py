@@ -273,7 +273,7 @@ class EffectiveRules(Struct, frozen=True, dict=True):
 
     known: RuleTables
     assignments: tuple[Assignment, ...] = ()
-    """What was set, the weakest first."""
+    """All assignments, the weakest first."""
     ignored: tuple[IgnoredKey, ...] = ()
 
     def of(self, kind: type[R]) -> R:

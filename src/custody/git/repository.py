@@ -15,29 +15,8 @@ from msgspec.structs import replace
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
-from custody.git.blame import BlameEntry, start_git_blame
 from custody.git.chunk_reader import parse_commit_sha
 from custody.git.command import USUAL, AnswerStream, Git, ProcessLimits, check_git_version
-from custody.git.commit_log import (
-    WHOLE,
-    Ancestry,
-    Commit,
-    Walk,
-    find_ancestries,
-    read_commit_log,
-    read_commit_parents,
-    read_root_commits,
-)
-from custody.git.diff import (
-    USUAL_PATCH,
-    CommitChanges,
-    CommitDiff,
-    Comparison,
-    PatchLimits,
-    parse_diff_changes,
-    parse_patches,
-    start_diff_tree,
-)
 from custody.git.discovery import RepositoryPlace, locate_repository
 from custody.git.environment import make_open_environment, make_sealed_environment
 from custody.git.failure import check_revision, encode_git_argument
@@ -76,6 +55,9 @@ from custody.git.work_tree_file import (
 )
 
 if TYPE_CHECKING:
+    from custody.git.blame import BlameEntry
+    from custody.git.commit_log import Ancestry, Commit, Walk
+    from custody.git.diff import CommitChanges, CommitDiff, Comparison, PatchLimits
     from custody.git.exchange import Exchange, NoteWriteCount
     from custody.git.work_commit import WorkLimits
 
@@ -159,6 +141,8 @@ class Repository(Struct, frozen=True):
 
     def tips(self) -> list[CommitSha]:
         """Return the tips of branches that no other branch contains."""
+        from custody.git.commit_log import Ancestry
+
         ends = {CommitSha(ref.id) for prefix in BRANCH_PREFIXES for ref in self.refs(prefix)}
         head = self.head().commit
         ends |= set() if head is None else {head}
@@ -168,6 +152,8 @@ class Repository(Struct, frozen=True):
 
     def roots(self) -> list[CommitSha]:
         """Return the root commits of all branches: they identify the repository across clones."""
+        from custody.git.commit_log import read_root_commits
+
         tips = self.tips()
         return read_root_commits(self._sealed, tips) if tips else []
 
@@ -236,6 +222,8 @@ class Repository(Struct, frozen=True):
 
     def blame(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> AnswerStream[BlameEntry]:
         """Yield the commit that wrote each line of ``path`` as of ``commit``; all lines, or only ``lines``."""
+        from custody.git.blame import start_git_blame
+
         return start_git_blame(self._sealed, FileAt(commit, path), lines)
 
     def diffs(
@@ -244,32 +232,42 @@ class Repository(Struct, frozen=True):
         paths: Iterable[RepoPath] = (),
         *,
         renames: bool = False,
-        limits: PatchLimits = USUAL_PATCH,
+        limits: PatchLimits | None = None,
     ) -> AnswerStream[CommitDiff]:
         """Yield the removed and added lines, one answer per comparison; only below ``paths``, if any.
 
         With ``paths``, ``renames`` sees only files below them: a file from elsewhere counts as added.
         """
+        from custody.git.diff import USUAL_PATCH, parse_patches, start_diff_tree
+
         options = ("--raw", "-p", "--unified=0", _RENAMES[renames])
-        return start_diff_tree(self._sealed, comparisons, paths, options, partial(parse_patches, limits=limits))
+        return start_diff_tree(
+            self._sealed, comparisons, paths, options, partial(parse_patches, limits=limits or USUAL_PATCH)
+        )
 
     def changes(
         self, comparisons: Iterable[Comparison], paths: Iterable[RepoPath] = (), *, renames: bool = True
     ) -> AnswerStream[CommitChanges]:
         """Yield the changed files with renames, but without their lines; otherwise like ``diffs``."""
+        from custody.git.diff import parse_diff_changes, start_diff_tree
+
         return start_diff_tree(self._sealed, comparisons, paths, ("--raw", _RENAMES[renames]), parse_diff_changes)
 
     def log(
-        self, commits: Iterable[CommitSha], paths: Iterable[RepoPath] = (), walk: Walk = WHOLE
+        self, commits: Iterable[CommitSha], paths: Iterable[RepoPath] = (), walk: Walk | None = None
     ) -> AnswerStream[Commit]:
         """Yield ``commits`` and their ancestors, newest first.
 
         With ``paths``, only commits that changed something below them, with their simplified parents.
         """
-        return read_commit_log(self._sealed, commits, paths, walk)
+        from custody.git.commit_log import WHOLE, read_commit_log
+
+        return read_commit_log(self._sealed, commits, paths, walk or WHOLE)
 
     def parents(self, commits: Iterable[CommitSha]) -> AnswerStream[tuple[CommitSha, tuple[CommitSha, ...]]]:
         """Yield the ids of ``commits`` and their ancestors with their parents, children first."""
+        from custody.git.commit_log import read_commit_parents
+
         return read_commit_parents(self._sealed, commits)
 
     def tree(self, commit: CommitSha, paths: Iterable[RepoPath] = ()) -> AnswerStream[TreeEntry]:
@@ -289,6 +287,8 @@ class Repository(Struct, frozen=True):
 
         Three processes serve any number of pairs; the cost is commits walked × descendants / 64.
         """
+        from custody.git.commit_log import find_ancestries
+
         return find_ancestries(self._sealed, pairs, self.connections)
 
     # The work tree; git never reads its files for us.

@@ -3,13 +3,14 @@
 Names are strings here, so that nothing imports these packages early. A test checks that each of them exists.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from custody.config import RuleClasses, RuleTables
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import GENERIC, AnyEvent
@@ -22,7 +23,10 @@ from custody.core.wire.event_views import (
     views_from_event_payload,
 )
 from custody.store import DerivedTables, RecordReader, Store, ViewWiring
-from custody.workspace.dropped_rules import DROPPED
+
+if TYPE_CHECKING:
+    from custody.config import RuleTables
+
 
 RULES = MappingProxyType(
     {
@@ -56,6 +60,9 @@ DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.querie
 @cache
 def import_rule_tables() -> RuleTables:
     """Return all tables of rules."""
+    from custody.config import RuleClasses, RuleTables
+    from custody.workspace.dropped_rules import DROPPED
+
     return RuleTables(RuleClasses(RULES), DROPPED)
 
 
