@@ -1,8 +1,10 @@
 """Recording of one event of an agent from this process, as the installed hook does."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,12 +19,14 @@ from custody.capture.hook.event_recorder import (
 from custody.capture.hook.redact import redact_value
 from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import has_possible_secret
-from custody.capture.secret_prefilter import SecretPrefilter
 from custody.core.errors import InputError
 from custody.core.ids import EventId
 from custody.core.wire.arrival import arrival_from_bytes
 from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.capture.secret_prefilter import SecretPrefilter
 
 SILENCE_SECONDS_MAX = 30.0
 """Longer than a hook waits: the program that writes to us may be slow."""
