@@ -117,7 +117,8 @@ def test_only_sessions_without_a_live_record_are_marked_as_imported(repository: 
         text = "\n".join(lines)
         assert text.count("imported") == 1
         assert text.index("old ") < text.index("imported")
-    assert lines[4].endswith("  no edits  imported")
+    (row,) = [line for line in listed(repository, Screen()) if line.startswith("old ")]
+    assert row.endswith("  no edits  imported")
     report = json.loads(custody(repository, "log", "--json").out)
     assert {line["session"] for line in report["sessions"] if line["imported"]} == {"old"}
 
