@@ -34,7 +34,14 @@ if TYPE_CHECKING:
 
 MARKS: Mapping[str, str] = MappingProxyType({"agent": "A", "mixed": "M", "person": "P", "none": "?"})
 ROLES: Mapping[str, Role] = MappingProxyType({"A": "agent", "M": "agent", "P": "person", "?": "unknown"})
-CLASS_WORDS = MappingProxyType({"agent": "agent", "mixed": "both", "person": "person", "none": "unknown"})
+CLASS_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "agent": ("agent", "agents"),
+        "mixed": ("both", "both"),
+        "person": ("person", "people"),
+        "none": ("unknown", "unknown"),
+    }
+)
 SHA_DIGITS = 7
 SUBJECT_COLUMNS_MIN = 8
 TAB_COLUMNS = 4
@@ -300,17 +307,17 @@ def _summarize_blame_report(report: BlameReport) -> str:
         counts[attribution.kind] += lines
         if attribution.agent is not None and attribution.kind in ("agent", "mixed"):
             agents[attribution.agent] += lines
-    by = ", ".join(f"{agent} {lines:,}" for agent, lines in sorted(agents.items()))
-    owners = ", ".join(f"{counts[kind]:,} {word}" for kind, word in CLASS_WORDS.items() if counts[kind])
+    owners = [count_noun(counts[kind], *words) for kind, words in CLASS_WORDS.items() if counts[kind]]
+    if agents:
+        by = ", ".join(f"{agent} {lines:,}" for agent, lines in sorted(agents.items()))
+        owners[sum(counts[kind] > 0 for kind in ("agent", "mixed")) - 1] += f" ({by})"
     since = next(
         (attribution.searched.since for attribution in report.attributions if attribution.searched is not None), None
     )
     reach = ""
     if counts["none"]:
         reach = "; nothing has been captured here" if since is None else f"; searched since {since[:10]}"
-    return (
-        f"{count_noun(sum(counts.values()), 'line')}{': ' if owners else ''}{owners}{f' ({by})' if by else ''}{reach}"
-    )
+    return f"{count_noun(sum(counts.values()), 'line')}{': ' if owners else ''}{', '.join(owners)}{reach}"
 
 
 ROWS_SHOWN_MAX = 20
@@ -328,6 +335,7 @@ BESIDE_BAR_COLUMNS = 50
 @revision_argument
 @rev_option
 @click.option("--agent", metavar="NAME", help="Show the share and models of this agent only.")
+@click.option("--unknown", is_flag=True, help="List the files with unknown lines instead.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show certainty, folders, months and skipped files.")
 @json_option
 @click.pass_context
@@ -338,6 +346,7 @@ def stats_command(  # noqa: PLR0913 - one for each argument and option
     *,
     rev: str | None,
     agent: str | None,
+    unknown: bool,
     verbose: bool,
     as_json: bool,
 ) -> int:
@@ -350,13 +359,42 @@ def stats_command(  # noqa: PLR0913 - one for each argument and option
     Examples:
       custody stats
       custody stats src v1.0 -v
+      custody stats --unknown
       custody stats --agent cursor
       custody stats --json | jq .totals.share
     """
     from custody.attribution.app.stats import compute_line_stats
 
-    report = compute_line_stats(open_command_workspace(ctx), path, revision=choose_revision(revision, rev), agent=agent)
-    return print_command_report(report, render_line_stats(report, current_screen(), verbose=verbose), as_json=as_json)
+    if unknown and (agent is not None or verbose):
+        option = "--verbose" if agent is None else "--agent"
+        raise InputError(f"--unknown and {option} are mutually exclusive", hint="pass one of them")
+    workspace, screen = open_command_workspace(ctx), current_screen()
+    revision = choose_revision(revision, rev)
+    report = compute_line_stats(workspace, path, revision=revision, agent=agent, with_unknown=unknown)
+    lines = render_unknown_files(report, screen) if unknown else render_line_stats(report, screen, verbose=verbose)
+    return print_command_report(report, lines, as_json=as_json)
+
+
+def render_unknown_files(report: StatsReport, screen: Screen) -> Iterator[TextLine]:
+    """Yield the files with unknown lines, those with the most first, and what their share of each file is."""
+    files = report.unknown_files or []
+    unknown, total = count_noun(report.totals.none, "unknown line"), count_noun(report.totals.lines, "line")
+    where = f" at {report.revision[:SHA_DIGITS]}: {unknown} of {total}"
+    yield (StyledText(report.path or "whole repository", "strong"), where)
+    shown = files[:ROWS_SHOWN_MAX]
+    if shown:
+        digits = max(len("UNKNOWN"), *(len(f"{file.lines:,}") for file in shown))
+        room = max(screen.columns - digits - len("100.0 %") - 2 * 2, MODEL_COLUMNS_MIN)
+        places = [screen.link_file(screen.cut_start(file.path, room), file.path) for file in shown]
+        rows = [(place, f"{file.lines:,}", format_share(file.share)) for place, file in zip(places, shown, strict=True)]
+        yield ""
+        yield from table_lines(rows, screen, header=("FILE", "UNKNOWN", "OF FILE"), right=(1, 2))
+        yield from _render_lines_left([file.lines for file in files])
+    yield ""
+    yield from _render_uncounted_files(report, verbose=False)
+    yield StyledText(_describe_stats_reach(report), "muted")
+    if shown:
+        yield StyledText("hint: custody import reads past sessions of agents", "muted")
 
 
 def render_line_stats(report: StatsReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
@@ -378,10 +416,14 @@ def render_line_stats(report: StatsReport, screen: Screen, *, verbose: bool) -> 
     yield ""
     yield from _render_uncounted_files(report, verbose=verbose)
     yield from (f"note: {note}" for note in report.notes)
-    since = "Nothing has been captured here." if report.since is None else f"Searched since {report.since[:10]}."
-    yield StyledText(since, "muted")
+    yield StyledText(_describe_stats_reach(report), "muted")
     if report.totals.none:
-        yield StyledText("Unknown means no evidence, not people.", "muted")
+        sentence = "Unknown means no evidence, not people. hint: custody stats --unknown lists where"
+        yield StyledText(sentence, "muted")
+
+
+def _describe_stats_reach(report: StatsReport) -> str:
+    return "Nothing has been captured here." if report.since is None else f"Searched since {report.since[:10]}."
 
 
 def _render_stats_title(report: StatsReport) -> TextLine:
@@ -513,8 +555,12 @@ def format_share(value: float) -> str:
 
 
 def _render_rows_left(counts: Sequence[LineShare]) -> Iterator[TextLine]:
+    yield from _render_lines_left([row.lines for row in counts])
+
+
+def _render_lines_left(counts: Sequence[int]) -> Iterator[TextLine]:
     if rest := counts[ROWS_SHOWN_MAX:]:
-        lines = count_noun(sum(row.lines for row in rest), "line")
+        lines = count_noun(sum(rest), "line")
         yield StyledText(f"{len(rest):,} more with {lines}; --json lists them", "muted")
 
 

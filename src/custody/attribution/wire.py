@@ -202,6 +202,14 @@ class UncountedFile(msgspec.Struct, frozen=True):
     why: str
 
 
+class UnknownFile(msgspec.Struct, frozen=True):
+    """A file with ``lines`` of an unknown author, which are the part ``share`` of its lines."""
+
+    path: str
+    lines: int
+    share: float
+
+
 class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     """The lines of a file or folder as of a commit; ``path`` is null for the whole repository.
 
@@ -209,7 +217,8 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     or by month if there are many days. Nothing before ``since`` was searched; it is null if nothing was captured.
     ``left_out`` lists the first 1,000 skipped files. With an ``agent``, shares, models, tiers, certainties and months
     are of its lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest
-    agent first. ``self_reported`` counts the lines of people whom only self-reported records name.
+    agent first. ``self_reported`` counts the lines of people whom only self-reported records name. ``unknown_files``
+    lists the files with unknown lines, those with the most first; null unless it was asked for.
     """
 
     path: str | None
@@ -232,6 +241,7 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     agent_models: list[AgentModelShare] = msgspec.field(default_factory=list)
     self_reported: int = 0
     certainties: list[LineShare] = msgspec.field(default_factory=list)
+    unknown_files: list[UnknownFile] | None = None
 
 
 # The origins of the lines of one file, as stores share them: keys of lines and origins, never text.

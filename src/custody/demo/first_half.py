@@ -74,7 +74,7 @@ QUESTIONS = (
             Command(
                 "custody blame src/till/prices.py -L 8,10",
                 about="Claude Code wrote these lines, recorded live:",
-                says=("A claude-code certain", "  8  def parse_price", "3 agent (claude-code 3)"),
+                says=("A claude-code certain", "  8  def parse_price", "3 agents (claude-code 3)"),
             ),
             Command(
                 "custody blame src/till/tax.py -L 8,12",

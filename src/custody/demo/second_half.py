@@ -50,7 +50,7 @@ VERDICTS = (
             Command(
                 f"custody gate {RELEASE}..{BACKPORT}",
                 about="(3) The backport is not a duplicate, and the authors of its lines are known:",
-                says=("CAN MERGE", "2 agent"),
+                says=("CAN MERGE", "2 agents"),
                 never=("DUPE-", "ATTR-"),
                 only=VERDICT,
             ),
@@ -71,7 +71,7 @@ VERDICTS = (
             Command(
                 f"custody gate main..{CLEAN}",
                 about="(6) The clean one: recorded, new, small, by a trusted agent:",
-                says=("CAN MERGE", "10 agent"),
+                says=("CAN MERGE", "10 agents"),
                 never=("(review)", "(block)"),
                 only=VERDICT,
             ),

@@ -280,7 +280,8 @@ def _explain_canonical_evidence(candidate: CanonicalEvidence) -> Iterator[str]:
     if candidate.conflicts is False:
         yield "merges cleanly"
     files, lines = count_noun(candidate.scope.files, "file"), count_noun(candidate.scope.lines, "line")
-    yield f"{files} ({lines}) that no other change touches"
+    if candidate.scope.files:
+        yield f"{files} ({lines}) that no other change touches"
     yield "has tests" if candidate.has_tests else "no tests"
     unknown = [
         name

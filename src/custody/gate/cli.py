@@ -31,6 +31,9 @@ STRONGEST_SHOWN_MAX = 2
 PLACES_SHOWN_MAX = 3
 PLACE_COLUMNS_MIN = 12
 NUMBER_COLUMNS = 6
+REASON_INDENT = "    "
+SEVERITIES = ("high", "medium")
+SEVERITY_ROLES: Mapping[str, Role] = MappingProxyType({"high": "bad", "medium": "warn"})
 PLACE_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "ATTR-UNSEEN": "author not checked",
@@ -48,7 +51,6 @@ PLACE_WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The problem at one place, in few words; the sentences of reasons are about all places."""
-AUTHOR_WORDS = MappingProxyType({"agent": "agent", "mixed": "both", "person": "person", "unknown": "unknown"})
 DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
 """More is not read; the gate rejects far less as too large."""
 
@@ -73,12 +75,12 @@ VERDICT_LOOKS: Mapping[str, VerdictLook] = MappingProxyType(
 
 @click.command("gate")
 @click.argument("change", metavar="[BASE..HEAD]", required=False)
-@click.option("--worktree", is_flag=True, help="Check the uncommitted changes of the work tree.")
+@click.option("--worktree", is_flag=True, help="Check the uncommitted changes.")
 @click.option(
     "--description",
     type=click.File("rb"),
     metavar="FILE",
-    help="Also check this description of the change (- for stdin).",
+    help="Also check this description (- for stdin).",
 )
 @click.option(
     "--format",
@@ -93,8 +95,8 @@ VERDICT_LOOKS: Mapping[str, VerdictLook] = MappingProxyType(
     help="Sign the statement with this private SSH key (a DSSE envelope).",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the verdict to FILE.")
-@click.option("--no-reserve", is_flag=True, help="Do not reserve the lines of an approval; show what is left.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every reason and the budgets of agents in full.")
+@click.option("--no-reserve", is_flag=True, help="Reserve no lines of an approval.")
+@click.option("-v", "--verbose", is_flag=True, help="Show reasons and budgets in full.")
 @json_option
 @click.pass_context
 def gate_command(  # noqa: PLR0913 - one for each option
@@ -190,7 +192,7 @@ def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: 
     ``verbose`` prints reasons and agents in full where a terminal would cut them.
     """
     reasons = list({(reason.code, reason.sentence): reason for reason in report.reasons}.values())
-    yield _render_verdict_title(report, screen, change)
+    yield from _render_verdict_title(report, screen, change)
     yield ""
     if reasons:
         yield from _wrap_for_screen(_summarize_reasons(reasons), screen)
@@ -212,16 +214,33 @@ def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: 
         yield StyledText(f"hint: custody gate {argument} -v shows reasons and budgets in full", "muted")
 
 
-def _render_verdict_title(report: GateReport, screen: Screen, change: str) -> TextLine:
-    from custody.gate.wire.report import count_lines_by_author, render_assurance_note
+def _render_verdict_title(report: GateReport, screen: Screen, change: str) -> Iterator[TextLine]:
+    """Yield the verdict, the change and its size: on two lines where a terminal has no room for one."""
+    from custody.gate.wire.report import render_assurance_note
 
     if report.fork == report.head:
-        return (StyledText("NOTHING TO MERGE", "muted"), f"  {change}")
+        yield (StyledText("NOTHING TO MERGE", "muted"), f"  {change}")
+        return
     look = VERDICT_LOOKS[report.level]
     mark = look.mark if screen.has_unicode else look.plain_mark
-    added = sum(count_lines_by_author(report.added).values())
-    words = look.words + render_assurance_note(report.level, report.assurance)
-    return (StyledText(f"{mark} {words}", look.role), f"  {change}", f"  +{added:,}" if added else "")
+    verdict = f"{mark} {look.words}{render_assurance_note(report.level, report.assurance)}"
+    about = f"  {change}  {_render_change_size(report)}".rstrip()
+    if screen.is_terminal and text_columns(verdict + about) > screen.columns:
+        yield StyledText(verdict, look.role)
+        yield about
+    else:
+        yield (StyledText(verdict, look.role), about)
+
+
+def _render_change_size(report: GateReport) -> str:
+    """Return the added and removed lines and the number of files, each if there are some."""
+    from custody.gate.wire.report import count_added_lines
+
+    added = count_added_lines(report.added)
+    plus = f"+{added:,}" if added else ""
+    minus = f"-{report.removed_lines:,}" if report.removed_lines else ""
+    files = f"in {count_noun(report.files, 'file')}" if report.files else ""
+    return " ".join(filter(None, (plus, minus, files)))
 
 
 def _summarize_reasons(reasons: Sequence[ReasonReport]) -> str:
@@ -238,27 +257,36 @@ def _wrap_for_screen(text: str, screen: Screen) -> list[str]:
 
 
 def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[TextLine]:
-    """Yield the first places of each reason that has some; codes are shown on a wide screen."""
-    rows = [row for reason in reasons for row in _list_reason_places(reason)]
+    """Yield the first places of each reason that has some, the severe ones first; a wide screen shows codes."""
+    from custody.gate.app.gate import find_reason_severity
+
+    rows = [
+        (find_reason_severity(reason), place, words, reason.code)
+        for reason in reasons
+        for place, words in _list_reason_places(reason)
+    ]
+    rows.sort(key=lambda row: SEVERITIES.index(row[0]))
     room = max(PLACE_COLUMNS_MIN, screen.columns // 2 - NUMBER_COLUMNS)
-    places = [screen.link_file(screen.cut_start(_name_place(place), room), place.path) for place, _, _ in rows]
+    places = [screen.link_file(screen.cut_start(_name_place(place), room), place.path) for _, place, _, _ in rows]
     taken = NUMBER_COLUMNS + max((text_columns(place.text) for place in places), default=0) + 2
+    taken += max((len(severity) for severity, *_ in rows), default=0) + 2
     if screen.is_wide:
-        taken += max((len(code) for _, _, code in rows), default=0) + 2
+        taken += max((len(code) for *_, code in rows), default=0) + 2
     table: list[list[Piece]] = []
-    for number, (place, (_, words, code)) in enumerate(zip(places, rows, strict=True), 1):
-        row: list[Piece] = [f"  {number}", place, screen.cut(words, max(screen.columns - taken, 1))]
+    for number, (place, (severity, _, words, code)) in enumerate(zip(places, rows, strict=True), 1):
+        row: list[Piece] = [f"  {number}", StyledText(severity, SEVERITY_ROLES[severity]), place]
+        row.append(screen.cut(words, max(screen.columns - taken, 1)))
         table.append([*row, StyledText(code, "muted")] if screen.is_wide else row)
     yield from table_lines(table, screen)
 
 
-def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[PlaceReport, str, str]]:
-    """Yield the place, the words and the code of each row; the last row of a reason counts the places left out."""
+def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[PlaceReport, str]]:
+    """Yield the place and the words of each row; the last row of a reason counts the places left out."""
     shown = reason.places[:PLACES_SHOWN_MAX]
     more = len(reason.places) - len(shown)
     for at, place in enumerate(shown, 1):
         rest = f", and {count_noun(more, 'more place')}" if more and at == len(shown) else ""
-        yield place, f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}", reason.code
+        yield place, f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}"
 
 
 def _name_place(place: PlaceReport) -> str:
@@ -269,15 +297,21 @@ def _name_place(place: PlaceReport) -> str:
 
 
 def _render_reason(reason: ReasonReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
-    """Yield a reason with its code, sentence and remedy: on one line that a terminal cuts, or in full."""
+    """Yield a reason with its code, sentence and remedy; without ``verbose``, a terminal cuts the sentence."""
     label = f"  {reason.code} ({reason.level}): "
-    text = f"{reason.sentence}; {reason.remedy}"
     role = VERDICT_LOOKS[reason.level].role
-    if not (verbose and screen.is_terminal):
-        yield (StyledText(label, role), screen.cut(text, max(screen.columns - len(label), 1)))
-        return
-    yield StyledText(label.rstrip(), role)
-    yield from (f"    {line}" for line in wrap_text(text, screen.columns - 4))
+    if not screen.is_terminal:
+        yield (StyledText(label, role), f"{reason.sentence}; {reason.remedy}")
+    elif verbose:
+        yield StyledText(label.rstrip(), role)
+        yield from _indent_reason_text(f"{reason.sentence}; {reason.remedy}", screen)
+    else:
+        yield (StyledText(label, role), screen.cut(reason.sentence, max(screen.columns - len(label), 1)))
+        yield from _indent_reason_text(reason.remedy, screen)
+
+
+def _indent_reason_text(text: str, screen: Screen) -> Iterator[TextLine]:
+    yield from (f"{REASON_INDENT}{line}" for line in wrap_text(text, screen.columns - len(REASON_INDENT)))
 
 
 def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
@@ -330,12 +364,8 @@ def _render_agent_trust(agent: AgentApproval, screen: Screen) -> str:
 
 def _render_added_line_counts(report: GateReport) -> str:
     """Return the number of added lines by author."""
-    from custody.gate.wire.report import count_lines_by_author
+    from custody.gate.wire.report import count_added_lines, render_added_lines
 
-    counts = count_lines_by_author(report.added)
-    total = sum(counts.values())
     unread = f"; {count_noun(len(report.unread), 'file')} not checked" if report.unread else ""
-    if not total:
-        return f"no lines added{unread}"
-    parts = ", ".join(f"{count:,} {AUTHOR_WORDS[author]}" for author, count in counts.items() if count)
-    return f"{count_noun(total, 'added line')}: {parts}{unread}"
+    lines = render_added_lines(report.added) if count_added_lines(report.added) else "no lines added"
+    return f"{lines}{unread}"

@@ -115,7 +115,8 @@ PROMPT_COLUMNS_PIPED = 55
 """The width of the column of prompts where no terminal is; longer prompts move the rest of their row."""
 PROMPT_CHARACTERS_PIPED_MAX = 200
 """Characters of a listed prompt where no terminal is; ``--json`` has all of them."""
-SESSION_TITLES = ("SESSION", "STARTED", "AGENT", "TIME", "FILES")
+SESSION_TITLES = ("SESSION", "LAST ACTIVE", "AGENT", "TIME", "FILES")
+IMPORTED = "imported"
 AGENT_COLUMNS_MAX = 20
 STACKED_INDENT = 2
 ERASED_PROMPT = "(erased, or shared without text)"
@@ -195,11 +196,12 @@ class _SessionEntry(Struct, frozen=True):
     """The texts of one session in the list, without control characters."""
 
     id: str
-    started: str
+    active: str
     agent: str
     prompt: StyledText
     duration: str
     files: str
+    note: str
 
 
 def render_session_list(
@@ -208,6 +210,8 @@ def render_session_list(
     """Yield the sessions: one row each where the screen is wide, else two lines each; ``ids`` are their short ids."""
     if not report.sessions:
         yield _render_no_sessions(search.agent, search.prompt_text)
+        if search.agent is None and search.prompt_text is None:
+            yield StyledText("hint: custody import reads past sessions of agents", "muted")
         return
     entries = [_make_session_entry(session, ids, now_ns) for session in report.sessions]
     yield from _render_session_table(entries, screen) if screen.is_wide else _render_session_pairs(entries, screen)
@@ -219,11 +223,12 @@ def render_session_list(
 def _make_session_entry(session: SessionLine, ids: Mapping[str, str], now_ns: int) -> _SessionEntry:
     return _SessionEntry(
         id=escape_controls(ids[session.session]),
-        started=format_when(session.started, now_ns),
+        active=format_when(session.ended or session.last, now_ns),
         agent=escape_controls(session.agent),
         prompt=_render_first_prompt(session),
         duration=format_duration(session.started, session.ended or session.started),
         files=count_noun(len(session.files), "file") if session.files else "no edits",
+        note=IMPORTED if session.imported else "",
     )
 
 
@@ -236,19 +241,22 @@ def _render_first_prompt(session: SessionLine) -> StyledText:
 def _render_session_table(entries: Sequence[_SessionEntry], screen: Screen) -> Iterator[TextLine]:
     """Yield a row for each session; only prompts are cut. A long prompt that is not cut moves no other row."""
     names = [screen.cut(entry.agent, AGENT_COLUMNS_MAX) for entry in entries]
-    facts = [(e.id, e.started, name, e.duration, e.files) for e, name in zip(entries, names, strict=True)]
+    facts = [(e.id, e.active, name, e.duration, e.files) for e, name in zip(entries, names, strict=True)]
     widths = [max(map(text_columns, column)) for column in zip(SESSION_TITLES, *facts, strict=True)]
-    room = max(screen.columns - sum(widths) - 2 * len(widths), PROMPT_COLUMNS_MIN)
+    notes = max(text_columns(entry.note) + 2 for entry in entries) if any(entry.note for entry in entries) else 0
+    room = max(screen.columns - sum(widths) - 2 * len(widths) - notes, PROMPT_COLUMNS_MIN)
     prompts = [StyledText(_cut_listed_prompt(entry.prompt.text, room, screen), entry.prompt.role) for entry in entries]
     longest = max(text_columns(prompt.text) for prompt in (PROMPT_TITLE, *prompts))
     prompt_width = min(longest, room if screen.is_terminal else PROMPT_COLUMNS_PIPED)
     titles = [StyledText(title, "muted") for title in SESSION_TITLES]
     cells = [[StyledText(fact) for fact in row] for row in facts]
-    for row, prompt in zip((titles, *cells), (PROMPT_TITLE, *prompts), strict=True):
-        id_, started, agent, duration, files = map(_pad_session_cell, row, widths)
+    remarks = ["", *(f"  {entry.note}" if entry.note else "" for entry in entries)]
+    for row, prompt, remark in zip((titles, *cells), (PROMPT_TITLE, *prompts), remarks, strict=True):
+        id_, active, agent, duration, files = map(_pad_session_cell, row, widths)
         who = agent if row is titles else (StyledText(agent[0].text, "agent"), agent[1])
         text = _pad_session_cell(prompt, prompt_width)
-        yield (*id_, "  ", *started, "  ", *who, "  ", *text, "  ", *duration, "  ", *reversed(files))
+        facts_after = (*duration, "  ", *reversed(files), StyledText(remark, "muted"))
+        yield (*id_, "  ", *active, "  ", *who, "  ", *text, "  ", *facts_after)
 
 
 def _cut_listed_prompt(prompt: str, room: int, screen: Screen) -> str:
@@ -272,7 +280,8 @@ def _render_session_pairs(entries: Sequence[_SessionEntry], screen: Screen) -> I
             StyledText(screen.cut(entry.prompt.text, room), entry.prompt.role),
         )
         agent = screen.cut(entry.agent, min(room, AGENT_COLUMNS_MAX))
-        facts = f" · {entry.started} · {entry.duration} · {entry.files}"
+        note = f" · {entry.note}" if entry.note else ""
+        facts = f" · {entry.active} · {entry.duration} · {entry.files}{note}"
         if text_columns(agent + facts) <= room or not screen.is_terminal:
             yield " " * indent, StyledText(agent, "agent"), StyledText(facts, "muted")
         else:
@@ -283,7 +292,7 @@ def _render_stacked_facts(entry: _SessionEntry, screen: Screen) -> Iterator[Text
     """Yield the facts of a session below each other, for a terminal with too few columns for one line."""
     room = screen.columns - STACKED_INDENT
     yield " " * STACKED_INDENT, StyledText(screen.cut(entry.agent, room), "agent")
-    for fact in (entry.started, f"{entry.duration} · {entry.files}"):
+    for fact in filter(None, (entry.active, f"{entry.duration} · {entry.files}", entry.note)):
         yield " " * STACKED_INDENT, StyledText(screen.cut(fact, room), "muted")
 
 

@@ -3,7 +3,7 @@
 May touch the open database of its caller.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -175,6 +175,7 @@ class SessionRow(Struct, frozen=True):
     """A session with the times of its first message, last event and last message, and the number of events.
 
     A link to a commit is an event and not a message: it may be made long after the session, by an import.
+    ``is_imported`` holds if transcripts are all that there is of the session.
     """
 
     agent: AgentName
@@ -183,11 +184,13 @@ class SessionRow(Struct, frozen=True):
     last_ns: int
     events: int
     ended_ns: int
+    is_imported: bool
 
 
 SESSION_TIMES: Final = (
     "coalesce(min(CASE WHEN event <> 'link' THEN at_ns END), min(at_ns)), max(at_ns), count(*),"
-    " coalesce(max(CASE WHEN event <> 'link' THEN at_ns END), max(at_ns)) AS ended_ns"
+    " coalesce(max(CASE WHEN event <> 'link' THEN at_ns END), max(at_ns)) AS ended_ns,"
+    " coalesce(min(CASE event WHEN 'transcript' THEN 1 WHEN 'link' THEN NULL ELSE 0 END), 0)"
 )
 """The columns of a ``SessionRow`` after its names, grouped by session and agent."""
 
@@ -201,10 +204,14 @@ def list_session_rows(store: Store, *, limit: int, starting: str = "", named: st
         " ORDER BY ended_ns DESC, agent, session LIMIT ?",
         (least, most, limit),
     )
-    return [
-        SessionRow(AgentName(str(agent)), SessionId(str(session)), *map(integer_from_sql, numbers))
-        for agent, session, *numbers in rows
-    ]
+    return [session_row_from_sql(agent, session, numbers) for agent, session, *numbers in rows]
+
+
+def session_row_from_sql(agent: SqlValue, session: SqlValue, numbers: Sequence[SqlValue]) -> SessionRow:
+    """Return the session with these names and the ``SESSION_TIMES`` of a row."""
+    first_ns, last_ns, events, ended_ns, is_imported = map(integer_from_sql, numbers)
+    names = AgentName(str(agent)), SessionId(str(session))
+    return SessionRow(*names, first_ns, last_ns, events, ended_ns, bool(is_imported))
 
 
 def list_recorded_session_ids(store: Store) -> list[SessionId]:

@@ -248,6 +248,7 @@ def _make_session_line(
         events=row.events,
         ended=format_timestamp(row.ended_ns),
         prompt=prompts[0].text.content if prompts else None,
+        imported=row.is_imported,
     )
 
 

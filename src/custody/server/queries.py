@@ -10,7 +10,7 @@ from msgspec import Struct
 from custody.core.ids import AgentName, EventId, NaturalKey, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
 from custody.core.wire.arrival import LOST
-from custody.ledger.queries import SESSION_TIMES, SessionRow
+from custody.ledger.queries import SESSION_TIMES, SessionRow, session_row_from_sql
 from custody.store import Store, split_row_batches
 from custody.store.db import SqlValue
 from custody.store.tables import integer_from_sql
@@ -173,10 +173,7 @@ class PageTables:
             " GROUP BY session, agent ORDER BY session, agent LIMIT ?",
             (*(after or ("", "")), limit),
         )
-        return [
-            SessionRow(AgentName(str(agent)), SessionId(str(session)), *map(integer_from_sql, numbers))
-            for session, agent, *numbers in rows
-        ]
+        return [session_row_from_sql(agent, session, numbers) for session, agent, *numbers in rows]
 
     def list_records_by_event(self, events: Collection[EventId]) -> list[Record]:
         """Return the records with these event ids."""

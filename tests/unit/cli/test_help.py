@@ -117,6 +117,11 @@ def test_the_overview_is_short(tmp_path: Path) -> None:
     assert len(custody(tmp_path, "--help", COLUMNS="80").out.splitlines()) <= 40
 
 
+def test_the_longest_helps_fit_a_screen(tmp_path: Path) -> None:
+    for verb in (["gate"], ["trust", "record"]):
+        assert len(custody(tmp_path, *verb, "--help", COLUMNS="80").out.splitlines()) <= 40
+
+
 def test_the_overview_lists_common_verbs_and_names_the_full_list(tmp_path: Path) -> None:
     overview = custody(tmp_path, "--help").out
     listed = set(re.findall(r"^  ([a-z]+) +[A-Z]", overview, re.MULTILINE))

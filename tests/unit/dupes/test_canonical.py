@@ -89,7 +89,6 @@ def test_known_facts_are_reasons() -> None:
         "checks passed",
         "1 approval",
         "merges cleanly",
-        "0 files (0 lines) that no other change touches",
         "has tests",
     )
 

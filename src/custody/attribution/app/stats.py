@@ -12,7 +12,7 @@ from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.model import CERTAINTIES, Grade, LineOwner, TraceAttribution, format_certainty
 from custody.attribution.text import is_informative_lineage_line, make_lineage_keys
-from custody.attribution.wire import AgentModelShare, LineShare, StatsPeriod, StatsReport, UncountedFile
+from custody.attribution.wire import AgentModelShare, LineShare, StatsPeriod, StatsReport, UncountedFile, UnknownFile
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -79,6 +79,7 @@ class LineStatistics:
         self.self_reported = 0
         """Lines of people whom only self-reported records name."""
         self.files = 0
+        self.unknown_files: list[UnknownFile] = []
         self.left_out: list[UncountedFile] = []
         self.notes: dict[str, None] = {}
 
@@ -167,9 +168,17 @@ class LineStatistics:
 
 
 def compute_line_stats(
-    workspace: Workspace, where: str | None = None, *, revision: str | None = None, agent: str | None = None
+    workspace: Workspace,
+    where: str | None = None,
+    *,
+    revision: str | None = None,
+    agent: str | None = None,
+    with_unknown: bool = False,
 ) -> StatsReport:
-    """Count the lines of a file, a folder or the whole repository as of a commit, by author or for one agent."""
+    """Count the lines of a file, a folder or the whole repository as of a commit, by author or for one agent.
+
+    The files with unknown lines are only listed ``with_unknown``.
+    """
     repository = workspace.repository
     root = _resolve_stats_root(workspace, where)
     commit = repository.resolve(revision or "HEAD")
@@ -189,7 +198,11 @@ def compute_line_stats(
             check_agent_name(
                 agent, (*(row.agent for row in list_captured_agents(evidence.store)), *counter.statistics.by["agent"])
             )
-    return _report_line_statistics(counter.statistics, root, commit, format_digest(digest), since_ns)
+    report = _report_line_statistics(counter.statistics, root, commit, format_digest(digest), since_ns)
+    if not with_unknown:
+        return report
+    unknown = sorted(counter.statistics.unknown_files, key=lambda file: (-file.lines, file.path))
+    return structs.replace(report, unknown_files=unknown)
 
 
 def _report_line_statistics(
@@ -245,6 +258,8 @@ class _LineCounter:
     def count(self, path: RepoPath) -> None:
         """Count the lines of a file."""
         folder = _name_stats_folder(path, self._root)
+        totals = self.statistics.totals
+        lines, unknown = totals.total, totals.lines[LineOwner.NONE]
         try:
             texts = self._evidence.texts(path, self._commit)
             if self._may_be_known(path, texts):
@@ -258,6 +273,9 @@ class _LineCounter:
             self.statistics.left_out.append(UncountedFile(path.display, error.message))
             return
         self.statistics.files += 1
+        if added := totals.lines[LineOwner.NONE] - unknown:
+            share = _compute_line_fraction(added, totals.total - lines)
+            self.statistics.unknown_files.append(UnknownFile(path.display, added, share))
 
     def _may_be_known(self, path: RepoPath, texts: Sequence[str]) -> bool:
         """Return whether a file's history can have evidence; reading it costs several git processes.

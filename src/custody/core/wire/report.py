@@ -284,7 +284,8 @@ class SessionLine(msgspec.Struct, frozen=True):
     """One session in a list; ``events`` counts all its captured events.
 
     ``ended`` is the time of its last message; ``last`` may be later, if it was linked to a commit. ``prompt`` is its
-    first prompt: null if there is none, if it was erased, or if the caller may not read prompts.
+    first prompt: null if there is none, if it was erased, or if the caller may not read prompts. An ``imported``
+    session is only known from its transcript; nothing of it was recorded live.
     """
 
     agent: str
@@ -299,6 +300,7 @@ class SessionLine(msgspec.Struct, frozen=True):
     events: int
     ended: str | None = None
     prompt: str | None = None
+    imported: bool = False
 
 
 class AgentLine(msgspec.Struct, frozen=True):

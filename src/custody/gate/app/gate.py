@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,7 +33,7 @@ from custody.gate.checks import (
     check_policy,
     check_trust,
 )
-from custody.gate.model import CODES, ChangeSpot, MissingEvidence, Reason, VerdictLevel
+from custody.gate.model import CODES, ChangeSpot, MissingEvidence, Reason, ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
     AddedLines,
@@ -126,6 +127,18 @@ def find_first_added_place(workspace: Workspace, request: GateRequest) -> PlaceR
     return PlaceReport(files[0] if files else RULES_FILE, None, None)
 
 
+def find_reason_severity(reason: ReasonReport) -> Literal["high", "medium"]:
+    """Return ``high`` for a reason that blocks or that stands for missing evidence, else ``medium``.
+
+    >>> find_reason_severity(ReasonReport("ATTR-NONE", "review", "", "", []))
+    'high'
+    >>> find_reason_severity(ReasonReport("ATTR-WEAK", "review", "", "", []))
+    'medium'
+    """
+    stands_for_missing = bool(CODES[ReasonCode(reason.code)].never_milder_than)
+    return "high" if reason.level == "block" or stands_for_missing else "medium"
+
+
 def encode_verdict_form(report: GateReport, form: str, version: str, at: PlaceReport | None = None) -> bytes:
     """Encode the verdict as ``markdown``, ``annotations``, ``check-run`` or ``sarif``; SARIF needs a default place."""
     from custody.gate.wire.forms import (
@@ -194,6 +207,8 @@ def _build_gate_report(
         description=None if bound.description is None else format_digest(digest_from_bytes(bound.description)),
         trust=list(gathered.agents),
         local=report_local_state(gathered, settled, basis.withheld),
+        files=len(change.files),
+        removed_lines=sum(len(hunk.removed) for file in change.files for hunk in file.hunks),
     )
 
 

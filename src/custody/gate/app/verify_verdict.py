@@ -32,6 +32,7 @@ from custody.gate.app.verdict_subject import (
 )
 from custody.gate.model import VerdictLevel
 from custody.gate.wire.report import (
+    COUNT_FIELDS,
     ChainExtent,
     GateReport,
     GivenVerdict,
@@ -193,7 +194,9 @@ def check_verdict_records(store: Store, basis: EvidenceBasis) -> None:
 def _compare_verdicts(verdict: GateReport, value: Mapping[str, Json], again: GateReport, withheld: int) -> RerunResult:
     if verdict.worktree and (again.base, again.head) != (verdict.base, verdict.head):
         raise RerunError("the work tree has changed since the verdict")
-    now: dict[str, Json] = msgspec.to_builtins(again)
+    now: dict[str, Json] = {
+        name: part for name, part in msgspec.to_builtins(again).items() if name in value or name not in COUNT_FIELDS
+    }
     if encode_portable_verdict(value) == encode_portable_verdict(now):
         return RerunResult("identical")
     if again.rules_digest != verdict.rules_digest:

@@ -23,7 +23,7 @@ from custody.gate.wire.report import (
     GateReport,
     PlaceReport,
     ReasonReport,
-    count_lines_by_author,
+    render_added_lines,
     render_assurance_note,
     render_skipped_check,
 )
@@ -207,9 +207,7 @@ def _render_verdict_paragraphs(report: GateReport) -> Iterator[str]:
         yield f"- `{reason.code}` ({reason.level}): {sentence}. *{remedy}*"
     if report.reasons:
         yield ""
-    counts = count_lines_by_author(report.added)
-    parts = ", ".join(f"{count:,} {author}" for author, count in counts.items())
-    yield f"{count_noun(sum(counts.values()), 'added line')}: {parts}."
+    yield f"{render_added_lines(report.added)}."
     for agent in report.trust:
         reviews = count_noun(agent.samples, "review")
         yield f"`{_escape_verdict_code(agent.agent)}`: trust {agent.score:.2f} ({agent.tier}), {reviews}."

@@ -12,6 +12,7 @@ import msgspec
 from custody.core.assurance import SELF_REPORTED_ONLY
 from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
+from custody.core.plural import count_noun, noun_for_count
 from custody.core.wire.canonical import Json, describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import IntegrityFinding, Report
 from custody.trust.wire import AgentApproval
@@ -76,9 +77,25 @@ def render_skipped_check(check: SkippedCheck) -> str:
     return f"{_CHECK_NAMES.get(check.name, check.name)} ({check.why})"
 
 
-def count_lines_by_author(added: AddedLines) -> dict[str, int]:
-    """Return the number of added lines by kind of author, as text names them."""
-    return {"agent": added.agent, "mixed": added.mixed, "person": added.person, "unknown": added.none}
+def count_added_lines(added: AddedLines) -> int:
+    """Return the number of added lines of all authors."""
+    return added.agent + added.mixed + added.person + added.none
+
+
+def render_added_lines(added: AddedLines) -> str:
+    """Return the number of added lines, and of those of each kind of author that wrote some.
+
+    >>> render_added_lines(AddedLines(agent=1, mixed=0, person=20, none=0))
+    '21 added lines: 1 agent, 20 people'
+    """
+    counts = (
+        (added.agent, noun_for_count(added.agent, "agent")),
+        (added.mixed, "both"),
+        (added.person, noun_for_count(added.person, "person", "people")),
+        (added.none, "unknown"),
+    )
+    parts = ", ".join(f"{count:,} {word}" for count, word in counts if count)
+    return f"{count_noun(count_added_lines(added), 'added line')}{': ' if parts else ''}{parts}"
 
 
 def render_assurance_note(level: str, assurance: str) -> str:
@@ -158,7 +175,8 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
 
     With ``worktree``, ``head`` is a temporary commit of the work tree. ``rules_from`` are the files that set rules.
     ``trust`` has the agents' scores and budgets as of ``as_of``. ``assurance`` is the lowest of the evidence in favor
-    of the change. ``local`` depends on this machine and time.
+    of the change. ``local`` depends on this machine and time. ``files`` counts the changed files and ``removed_lines``
+    the lines removed from them; null in verdicts of versions that did not count them.
 
     The verdict rests on the records of ``chains``; ``chain_head`` is the SHA-256 over their heads (null without
     chains). It also rests on the known ``gaps`` (null if unreadable), on the ``index`` of changes if it was searched,
@@ -187,6 +205,12 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     description: str | None
     trust: list[AgentApproval]
     local: LocalReport | None = None
+    files: int | None = None
+    removed_lines: int | None = None
+
+
+COUNT_FIELDS = ("files", "removed_lines")
+"""Fields that older verdicts lack; what they count follows from ``fork`` and ``head``."""
 
 
 def encode_portable_verdict(value: Mapping[str, Json]) -> bytes:

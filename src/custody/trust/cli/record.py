@@ -82,19 +82,17 @@ sign_key_option = click.option(
 
 @click.command("record")
 @click.argument("words", nargs=-1, metavar="[AGENT] [DECISION] [CHANGE]")
-@click.option(
-    "--outcome", type=click.Choice(OUTCOMES), help="Record this outcome of CHANGE for every agent that wrote its lines."
-)
-@click.option("--landed-as", metavar="COMMIT", help="With --outcome: the squashed or rebased commit of CHANGE.")
-@click.option("--duplicate-of", metavar="CHANGE", help="With --outcome closed: its original.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Record this outcome of CHANGE.")
+@click.option("--landed-as", metavar="COMMIT", help="The squashed or rebased commit of CHANGE.")
+@click.option("--duplicate-of", metavar="CHANGE", help="The original of a closed CHANGE.")
 @click.option("--review-seconds", type=click.FloatRange(min=0), help="Length of the review.")
 @click.option("--lines", type=click.IntRange(min=0), help="A size over the diff's.")
 @click.option("--complexity", type=click.Choice(COMPLEXITIES), help="A higher complexity.")
 @click.option("--opened", metavar="TIME", help="Time of the proposal (RFC 3339).")
 @click.option("--actor", help="Who decided (default: you).")
 @click.option("--reason", help="Reason; corrections need one.")
-@click.option("--overrides", metavar="ID", help="Replace the decision ID, or the decision about commit ID.")
-@click.option("--reverts", metavar="ID", help="Record a revert of the change of decision ID, or of commit ID.")
+@click.option("--overrides", metavar="ID", help="Replace the decision with this id or commit.")
+@click.option("--reverts", metavar="ID", help="Record a revert of this decision or commit.")
 @sign_key_option
 @json_option
 @click.pass_context
@@ -119,15 +117,14 @@ def record(  # noqa: PLR0913 - one argument for each option
     """Record a decision about an agent's change.
 
     AGENT DECISION COMMIT records one decision: accepted, modified or rejected. Size and complexity come from the
-    commit's diff against its first parent; they can be raised, not lowered. A commit is decided once. To correct a
-    decision, use --overrides or --reverts with an actor and a reason; the old record stays.
+    commit's diff; they can be raised, not lowered. A commit is decided once; --overrides and --reverts correct that.
 
-    --outcome OUTCOME CHANGE records the outcome of a change: a commit, BASE..HEAD, or a branch. Every agent with added
-    lines gets one decision: merged is accepted, changed is modified, closed is rejected, reverted is a revert. An AGENT
-    before CHANGE limits it to that agent. The same outcome again records nothing. Another outcome corrects the first
-    one, which needs --actor and --reason. Without lines by agents nothing is recorded.
+    --outcome OUTCOME CHANGE records the outcome of a commit, BASE..HEAD or a branch. Every agent with added lines, or
+    only AGENT, gets one decision: merged is accepted, changed is modified, closed is rejected, reverted is a revert.
+    Another outcome later corrects the first one.
 
-    --sign-key signs the decision: a team that lists the key in [reviewers] of custody.toml counts it as witnessed.
+    Corrections need --actor and --reason; the old record stays. A team that lists the key of --sign-key in [reviewers]
+    of custody.toml counts the decision as witnessed.
 
     \b
     Examples:

@@ -45,8 +45,10 @@ def built(tmp_path: Path) -> Built:
     return made
 
 
-def counted(built: Built, where: str | None = None, **more: str) -> StatsReport:
-    return compute_line_stats(Workspace(built.path), where, **more)
+def counted(
+    built: Built, where: str | None = None, revision: str | None = None, agent: str | None = None
+) -> StatsReport:
+    return compute_line_stats(Workspace(built.path), where, revision=revision, agent=agent)
 
 
 def lines(rows: list[LineShare]) -> Mapping[str, int]:

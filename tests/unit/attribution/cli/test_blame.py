@@ -85,7 +85,7 @@ A claude-code certain {second} 2023-11-14 3  def discount(prices, percent):
 M claude-code strong  {third} 2023-11-14 4      total = price * count * rate + tax
 ? unknown             {third} 2023-11-14 5  typed_by_somebody = 1
 
-5 lines: 1 agent, 1 both, 3 unknown (claude-code 2); searched since 2023-11-12
+5 lines: 1 agent, 1 both (claude-code 2), 3 unknown; searched since 2023-11-12
 A agent  P person  M both  ? unknown (may be either)
 """
 
@@ -115,7 +115,7 @@ def test_on_a_narrow_terminal_the_facts_are_above_each_block(scene: Scene) -> No
         f"M claude-code · strong · {commits['third']} a change · 2023-11-14",
         "M 4      total = price * count * rate + tax",
         "",
-        "3 lines: 1 agent, 1 both, 1 unknown (claude-code 2); searched since 2023-11-12",
+        "3 lines: 1 agent, 1 both (claude-code 2), 1 unknown; searched since 2023-11-12",
         "A agent  P person  M both  ? unknown (may be either)",
     ]
 
@@ -141,7 +141,7 @@ def test_verbose_explains_each_block_above_it(scene: Scene) -> None:
         "timestamp_match +5",
     ]
     assert "80% of each line, strong (tier 3, 0.95)" in lines[10]
-    assert lines[-2] == "3 lines: 1 agent, 1 both, 1 unknown (claude-code 2); searched since 2023-11-12"
+    assert lines[-2] == "3 lines: 1 agent, 1 both (claude-code 2), 1 unknown; searched since 2023-11-12"
 
 
 def test_separate_line_ranges_are_named_in_the_title(scene: Scene) -> None:

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from custody.attribution.app.stats import compute_line_stats
-from custody.attribution.cli import render_line_stats
-from custody.attribution.wire import AgentModelShare, LineShare, StatsReport
+from custody.attribution.cli import render_line_stats, render_unknown_files
+from custody.attribution.wire import AgentModelShare, LineShare, StatsReport, UnknownFile
 from custody.terminal.screen import Screen, text_columns
 from custody.workspace.workspace import Workspace
 from tests.builders import cli
@@ -17,6 +17,7 @@ from tests.builders.events import an_event
 from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
+UNKNOWN_HINT = "Unknown means no evidence, not people. hint: custody stats --unknown lists where"
 OLD = "def total(numbers):\n    return sum(numbers)\n"
 NEW = OLD + "def mean(numbers):\n    return total(numbers) / len(numbers)\n"
 
@@ -32,9 +33,9 @@ def built(tmp_path: Path) -> Built:
     return made
 
 
-def stats(built: Built, screen: Screen, *, verbose: bool = False, **more: str) -> list[str]:
-    report = compute_line_stats(Workspace(built.path), **more)
-    return [screen.render(line) for line in render_line_stats(report, screen, verbose=verbose)]
+def stats(built: Built, screen: Screen, *, verbose: bool = False) -> list[str]:
+    lines = render_line_stats(compute_line_stats(Workspace(built.path)), screen, verbose=verbose)
+    return [screen.render(part) for line in lines for part in screen.wrap(line)]
 
 
 def test_the_share_comes_first_then_authors_and_agents(built: Built) -> None:
@@ -52,7 +53,7 @@ def test_the_share_comes_first_then_authors_and_agents(built: Built) -> None:
         "",
         "skipped 1 file (-v lists them)",
         "Searched since 2026-01-29.",
-        "Unknown means no evidence, not people.",
+        UNKNOWN_HINT,
     ]
 
 
@@ -72,8 +73,43 @@ def test_verbose_adds_certainty_folders_months_and_skipped_files(built: Built) -
         "skipped 1 file",
         "  'x.bin' is a binary file",
         "Searched since 2026-01-29.",
-        "Unknown means no evidence, not people.",
+        UNKNOWN_HINT,
     ]
+
+
+def test_unknown_lists_files_with_the_most_unknown_lines_first(built: Built) -> None:
+    files = {b"src/a.py": NEW.encode(), b"b.py": b"one = 1\ntwo = 2\nthree = 3\n", b"c.py": b"four = 4\n"}
+    built.commit(files, built.head(), at=1_769_863_000)
+    built.checkout()
+    ran = custody(built.path, "stats", "--unknown")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        f"whole repository at {built.head()[:7]}: 6 unknown lines of 8 lines",
+        "",
+        "FILE      UNKNOWN  OF FILE",
+        "b.py            3  100.0 %",
+        "src/a.py        2   50.0 %",
+        "c.py            1  100.0 %",
+        "",
+        "Searched since 2026-01-29.",
+        "hint: custody import reads past sessions of agents",
+    ]
+    report = json.loads(custody(built.path, "stats", "src", "--unknown", "--json").out)
+    assert report["unknown_files"] == [{"path": "src/a.py", "lines": 2, "share": 0.5}]
+    assert json.loads(custody(built.path, "stats", "--json").out)["unknown_files"] is None
+    for other in (["-v"], ["--agent", "robot"]):
+        assert custody(built.path, "stats", "--unknown", *other).status == 2
+
+
+def test_a_long_list_of_unknown_files_is_cut_and_fits_the_terminal() -> None:
+    files = [UnknownFile(f"{'deep/' * 30}{number}.py", 30 - number, 1.0) for number in range(30)]
+    report = msgspec.structs.replace(a_report(a_share("all", 465, none=465), []), unknown_files=files)
+    screen = Screen(columns=80, rows=24, is_terminal=True)
+    lines = [screen.render(line) for line in render_unknown_files(report, screen)]
+    assert len(lines) == 27
+    assert max(map(text_columns, lines)) <= 80
+    assert "/deep/0.py       30  100.0 %" in lines[3]
+    assert lines[23] == "10 more with 55 lines; --json lists them"
 
 
 def test_with_an_agent_the_shares_are_its_own(built: Built) -> None:
@@ -149,7 +185,7 @@ def test_lines_that_are_only_in_part_by_agents_are_named_and_agents_once() -> No
         "codex        gpt       100   1.0 %",
         "",
         "Nothing has been captured here.",
-        "Unknown means no evidence, not people.",
+        UNKNOWN_HINT,
     ]
 
 

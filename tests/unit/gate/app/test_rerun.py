@@ -1,5 +1,6 @@
 """A verdict is bound to its basis and can be reproduced byte for byte, whatever was recorded since."""
 
+import json
 import shutil
 import sqlite3
 import tempfile
@@ -208,6 +209,7 @@ class TestDiffers:
         ({"trust": []}, ["trust"]),
         ({"fork": "c" * 40}, ["fork"]),
         ({"extra": 1}, ["extra"]),
+        ({"removed_lines": 7}, ["removed_lines"]),
         ({"skipped": [{"name": "trust", "why": "it is off"}]}, ["skipped"]),
         ({"checks": []}, ["checks"]),
         ({"rules_from": ["custody.toml", "elsewhere"]}, ["rules_from"]),
@@ -224,6 +226,12 @@ class TestDiffers:
             if (checked.outcome, checked.again, told) != ("found", "differs", named):
                 wrong.append((fields, checked.outcome, checked.again, told))
         assert wrong == []
+
+    def test_a_verdict_of_a_version_that_did_not_count_files_is_reproduced(self, court: Court) -> None:
+        fields = json.loads(encode_report(court.said()))
+        assert fields.pop("files") == 2
+        assert fields.pop("removed_lines") == 0
+        assert court.checked(json.dumps(fields).encode()).again == "identical"
 
     def test_an_old_verdict_with_a_missing_key_is_not_accepted(self, court: Court) -> None:
         with pytest.raises(InputError, match="chains"):

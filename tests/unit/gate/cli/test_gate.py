@@ -31,7 +31,7 @@ ROBOT = (
 SELF_REPORTED = "CAN MERGE (self-reported evidence only)"
 UNINDEXED = "skipped: duplicates (no change is indexed, gate.duplicates = when-indexed), tool calls (gate.calls = off)"
 NOTHING_RECORDED = f"""\
-! NEEDS REVIEW  HEAD~1..HEAD  +2
+! NEEDS REVIEW  HEAD~1..HEAD  +2 in 1 file
 
 No agent activity has been recorded in this repository.
 
@@ -52,14 +52,14 @@ Reasons
  'a.py:2'; have a person read the change
 """
 HALF_KNOWN_TOP = f"""\
-x BLOCKED  strict...HEAD  +2
+x BLOCKED  strict...HEAD  +2 in 1 file
 
 Nothing shows who wrote 1 of 2 added lines, first at 'a.py:3', and agents wrote 50.0% of the added lines, more than\
  25.0%: 1 of 2 added lines, first at 'a.py:2'.
 
 Read these first
-  1  a.py:3  nothing shows who wrote it  ATTR-NONE
-  2  a.py:2  written by agents           ATTR-SHARE
+  1  high    a.py:3  nothing shows who wrote it  ATTR-NONE
+  2  medium  a.py:2  written by agents           ATTR-SHARE
 
 {HALF_KNOWN_REASONS}
 2 added lines: 1 agent, 1 unknown
@@ -103,7 +103,7 @@ def test_what_is_known_is_approved(repository: Path) -> None:
     agents = "agents: claude-code 0.50 (medium, 12 reviews)"
     assert (ran.status, ran.out) == (
         0,
-        f"✓ {SELF_REPORTED}  HEAD~1..HEAD  +2\n\n2 added lines: 2 agent\n{agents}\n{UNINDEXED}\n",
+        f"✓ {SELF_REPORTED}  HEAD~1..HEAD  +2 in 1 file\n\n2 added lines: 2 agents\n{agents}\n{UNINDEXED}\n",
     )
 
 
@@ -143,25 +143,50 @@ def test_a_verdict_fits_the_terminal(repository: Path, columns: int, *, verbose:
     assert max(text_columns(line) for line in lines if not line.startswith("claude-code: ")) <= columns
 
 
-def test_a_narrow_terminal_gets_no_codes_beside_places_and_cut_reasons(repository: Path) -> None:
+def test_a_narrow_terminal_gets_no_codes_beside_places_and_every_remedy(repository: Path) -> None:
     an_agent_wrote(repository, SEEN)
     lines = rendered(repository, Screen(columns=80, rows=24, is_terminal=True))
-    assert lines[:13] == [
-        "x BLOCKED  strict...HEAD  +2",
+    assert lines[:16] == [
+        "x BLOCKED  strict...HEAD  +2 in 1 file",
         "",
         "Nothing shows who wrote 1 of 2 added lines, first at 'a.py:3', and agents wrote",
         "50.0% of the added lines, more than 25.0%: 1 of 2 added lines, first at",
         "'a.py:2'.",
         "",
         "Read these first",
-        "  1  a.py:3  nothing shows who wrote it",
-        "  2  a.py:2  written by agents",
+        "  1  high    a.py:3  nothing shows who wrote it",
+        "  2  medium  a.py:2  written by agents",
         "",
         "Reasons",
         "  ATTR-NONE (block): nothing shows who wrote 1 of 2 added lines, first at 'a.py…",
+        "    import the transcripts of the sessions that worked on it, or have a person",
+        "    read these lines",
         "  ATTR-SHARE (review): agents wrote 50.0% of the added lines, more than 25.0%:…",
+        "    have a person read the change",
     ]
     assert "agents: claude-code 0.50 (medium)" in lines
+
+
+def test_places_of_severe_reasons_come_first(repository: Path) -> None:
+    codes = ("ATTR-WEAK", "TRUST-UNKNOWN")
+    reasons = [ReasonReport(code, "review", "bad", "read", [PlaceReport("a.py", 1, 1)]) for code in codes]
+    report = msgspec.structs.replace(
+        gate(Workspace(repository), GateRequest(change="HEAD~1")), reasons=reasons, level="review"
+    )
+    lines = [Screen().render(line) for line in render_verdict(report, Screen(), "x")]
+    assert [line.split()[1] for line in lines[5:7]] == ["high", "medium"]
+    assert lines[5].endswith("TRUST-UNKNOWN") and lines[6].endswith("ATTR-WEAK")
+
+
+def test_the_title_has_removed_lines_and_files_and_fits_the_terminal(repository: Path) -> None:
+    (repository / "a.py").write_text(OLD[OLD.index("\n") + 1 :])
+    (repository / "b.py").write_text("b = 1\n")
+    assert custody(repository, "gate", "--worktree").out.splitlines()[0].endswith("  the work tree  +1 -3 in 2 files")
+    report = json.loads(custody(repository, "gate", "--worktree", "--json").out)
+    assert (report["removed_lines"], report["files"]) == (3, 2)
+    screen = Screen(columns=30, rows=24, is_terminal=True)
+    lines = rendered(repository, screen)
+    assert lines[:2] == ["x BLOCKED", "  strict...HEAD  +2 in 1 file"]
 
 
 def test_verbose_wraps_every_reason_with_its_remedy(repository: Path) -> None:
@@ -181,8 +206,11 @@ def test_the_verdict_has_a_color_and_plain_letters_without_unicode(repository: P
     report = gate(Workspace(repository), GateRequest(change="HEAD~1"))
     colored = Screen(columns=80, rows=24, is_terminal=True, has_color=True)
     plain = Screen(has_unicode=False)
-    assert colored.render(next(render_verdict(report, colored, "x"))) == f"\x1b[32m✓ {SELF_REPORTED}\x1b[0m  x  +2"
-    assert plain.render(next(render_verdict(report, plain, "x"))) == f"ok {SELF_REPORTED}  x  +2"
+    assert (
+        colored.render(next(render_verdict(report, colored, "x")))
+        == f"\x1b[32m✓ {SELF_REPORTED}\x1b[0m  x  +2 in 1 file"
+    )
+    assert plain.render(next(render_verdict(report, plain, "x"))) == f"ok {SELF_REPORTED}  x  +2 in 1 file"
 
 
 def test_a_reason_is_shown_once_with_few_of_its_places_and_without_control_characters(repository: Path) -> None:
@@ -193,14 +221,14 @@ def test_a_reason_is_shown_once_with_few_of_its_places_and_without_control_chara
     )
     lines = [Screen().render(line) for line in render_verdict(report, Screen(), "odd\x1b")]
     assert lines[:10] == [
-        "! NEEDS REVIEW  odd\\x1b  +2",
+        "! NEEDS REVIEW  odd\\x1b  +2 in 1 file",
         "",
         "Bad \\x1b[2J.",
         "",
         "Read these first",
-        "  1  bad\\x1b[2J.py:1-2  nothing shows who wrote it                     ATTR-NONE",
-        "  2  bad\\x1b[2J.py:2-3  nothing shows who wrote it                     ATTR-NONE",
-        "  3  bad\\x1b[2J.py:3-4  nothing shows who wrote it, and 2 more places  ATTR-NONE",
+        "  1  high  bad\\x1b[2J.py:1-2  nothing shows who wrote it                     ATTR-NONE",
+        "  2  high  bad\\x1b[2J.py:2-3  nothing shows who wrote it                     ATTR-NONE",
+        "  3  high  bad\\x1b[2J.py:3-4  nothing shows who wrote it, and 2 more places  ATTR-NONE",
         "",
         "Reasons",
     ]
@@ -256,7 +284,7 @@ def test_levels_that_do_not_fit_are_the_callers_turn(repository: Path) -> None:
 def test_the_work_tree(repository: Path) -> None:
     (repository / "a.py").write_text(NEW + "three = third(3)\n")
     ran = custody(repository, "gate", "--worktree")
-    assert ran.status == 0 and ran.out.startswith("! NEEDS REVIEW  the work tree  +1\n")
+    assert ran.status == 0 and ran.out.startswith("! NEEDS REVIEW  the work tree  +1 in 1 file\n")
     assert "\n1 added line: 1 unknown\n" in ran.out
     assert ran.out.endswith("hint: custody gate --worktree -v shows reasons and budgets in full\n")
     for wrong in (["gate"], ["gate", "--worktree", "HEAD~1"]):

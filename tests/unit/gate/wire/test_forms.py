@@ -52,6 +52,11 @@ def a_report(*reasons: ReasonReport, level: str = "review") -> GateReport:
     )
 
 
+def test_markdown_counts_lines_in_the_words_of_the_terminal_without_zeros() -> None:
+    report = structs.replace(a_report(), added=AddedLines(agent=1_200, mixed=2, person=3, none=0))
+    assert "\n1,205 added lines: 1,200 agents, 2 both, 3 people.\n" in encode_markdown(report)
+
+
 def a_reason(sentence: str, *places: PlaceReport, level: str = "review") -> ReasonReport:
     return ReasonReport("ATTR-NONE", level, sentence, "read it", list(places))  # type: ignore[arg-type]
 

@@ -43,13 +43,14 @@ def worked(repository: Path) -> Path:
 
 
 def test_nothing_captured_yet(repository: Path) -> None:
-    assert custody(repository, "log").out == "no session has been recorded here yet\n"
+    hint = "hint: custody import reads past sessions of agents"
+    assert custody(repository, "log").out == f"no session has been recorded here yet\n{hint}\n"
 
 
 def test_sessions_are_listed_with_their_first_prompt(repository: Path) -> None:
     assert custody(worked(repository), "log").out.splitlines() == [
-        "SESSION   STARTED   AGENT        FIRST PROMPT   TIME    FILES",
-        f"{SESSION[:8]}  just now  claude-code  please fix it  1 min  1 file",
+        "SESSION   LAST ACTIVE  AGENT        FIRST PROMPT   TIME    FILES",
+        f"{SESSION[:8]}  just now     claude-code  please fix it  1 min  1 file",
         "",
         f"1 session. hint: custody log {SESSION[:8]} shows one, --grep TEXT searches prompts",
     ]
@@ -82,9 +83,9 @@ def listed(repository: Path, screen: Screen, search: SessionSearch | None = None
 
 def test_a_wide_terminal_shows_a_row_for_each_session(repository: Path) -> None:
     assert listed(repository, Screen(columns=120, rows=24, is_terminal=True)) == [
-        "SESSION     STARTED      AGENT        FIRST PROMPT" + " " * 54 + "TIME       FILES",
+        "SESSION     LAST ACTIVE  AGENT        FIRST PROMPT" + " " * 54 + "TIME       FILES",
         "2f6c81d0-b  2 hours ago  robot        why \\x1b[2J is it slow" + " " * 44 + "1 min   no edits",
-        f"2f6c81d0-a  3 hours ago  robot        {LONG[:63]}…  48 min   2 files",
+        f"2f6c81d0-a  2 hours ago  robot        {LONG[:63]}…  48 min   2 files",
         "e04c        2026-01-12   dr\\u202eone  (no prompt recorded)" + " " * 46 + "1 min   no edits",
         "",
         "3 sessions. hint: custody log 2f6c81d0-b shows one, --grep TEXT searches prompts",
@@ -96,12 +97,30 @@ def test_a_narrow_terminal_shows_two_lines_for_each_session(repository: Path) ->
         "2f6c81d0-b  why \\x1b[2J is it slow",
         "            robot · 2 hours ago · 1 min · no edits",
         f"2f6c81d0-a  {LONG[:67]}…",
-        "            robot · 3 hours ago · 48 min · 2 files",
+        "            robot · 2 hours ago · 48 min · 2 files",
         "e04c        (no prompt recorded)",
         "            dr\\u202eone · 2026-01-12 · 1 min · no edits",
         "",
         "3 sessions. hint: custody log 2f6c81d0-b shows one, --grep TEXT searches prompts",
     ]
+
+
+def test_only_sessions_without_a_live_record_are_marked_as_imported(repository: Path) -> None:
+    recorded(repository)
+    for session, agent in (("e04c", "dr\u202eone"), ("old", "robot")):
+        line = {"custody": 1, "kind": "transcript", "id": session, "agent": agent, "session": session, "payload": {}}
+        spool_of(repository).put(json.dumps(line | {"at": "2026-01-11T10:00:00Z"}).encode())
+    spool_of(repository).put(an_event("link", session="old", at="2026-01-11T11:00:00Z"))
+    for columns in (20, 80, 120):
+        lines = listed(repository, Screen(columns=columns, rows=24, is_terminal=True))
+        assert max(map(text_columns, lines)) <= columns
+        text = "\n".join(lines)
+        assert text.count("imported") == 1
+        assert text.index("old ") < text.index("imported")
+    (row,) = [line for line in listed(repository, Screen()) if line.startswith("old ")]
+    assert row.endswith("  no edits  imported")
+    report = json.loads(custody(repository, "log", "--json").out)
+    assert {line["session"] for line in report["sessions"] if line["imported"]} == {"old"}
 
 
 def test_twenty_columns_still_show_agent_and_date(repository: Path) -> None:
@@ -157,7 +176,7 @@ def test_agents_and_hints_are_colored_on_a_terminal_that_can(repository: Path) -
     assert lines[4] == "e04c        \x1b[2m(no prompt recorded)\x1b[0m"
     assert lines[-1].startswith("3 sessions. \x1b[2mhint: ")
     wide = listed(repository, Screen(columns=120, rows=24, is_terminal=True, has_color=True))
-    assert wide[0].startswith("\x1b[2mSESSION\x1b[0m     \x1b[2mSTARTED\x1b[0m")
+    assert wide[0].startswith("\x1b[2mSESSION\x1b[0m     \x1b[2mLAST ACTIVE\x1b[0m")
     assert "\x1b[35mrobot\x1b[0m        why \\x1b[2J" in wide[1]
 
 
@@ -168,7 +187,7 @@ def test_no_line_is_wider_than_the_terminal(repository: Path, columns: int) -> N
 
 def test_piped_output_is_whole_and_a_long_prompt_moves_no_other_row(repository: Path) -> None:
     lines = listed(repository, Screen())
-    assert lines[2] == f"2f6c81d0-a  3 hours ago  robot        {LONG}  48 min   2 files"
+    assert lines[2] == f"2f6c81d0-a  2 hours ago  robot        {LONG}  48 min   2 files"
     assert len(lines[1]) <= 120
 
 
