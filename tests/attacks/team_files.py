@@ -71,7 +71,7 @@ def unknown_keys(target: Target) -> None:
 @BOOK.attack(
     A1,
     WayIn.FILES,
-    does="relies on a policy that enrolls nobody",
+    does="relies on a policy without stores and reviewers",
     check=_check_not_approved,
     writes_records=False,
 )
