@@ -1,12 +1,15 @@
 """One budget of lines, spent more than once."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from tests.attacks.decisions import A1
 from tests.attacks.ground import BUDGET_LINES, GOOD, LARGE, LARGE_LINES
-from tests.attacks.model import WayIn
+from tests.attacks.model import Attacker, WayIn
 from tests.attacks.registry import AttackBook
 from tests.attacks.target import Target
 
@@ -105,3 +108,78 @@ def deleted_approvals(target: Target) -> None:
 
     with closing(sqlite3.connect(target.custody_home / "custody.db")) as database, database:
         database.execute("DELETE FROM decision WHERE commit_sha IS NULL OR unreviewed = 1")
+
+
+# A shared budget whose reference a colleague deletes.
+
+
+SHARED = '[trust]\naudit_share = 0.0\n[gate]\nbudget = "remote"\nassurance_min = "self-reported"\n'
+
+
+def _spend_shared_budget(target: Target) -> None:
+    """Use some of the shared budget, then judge one more change in the same clone."""
+    files, changes = {**target.files, b"custody.toml": SHARED.encode()}, {}
+    base = target.commit(files, ref="refs/heads/shared-budget")
+    for name in LARGE:
+        path = f"src/{name}.py"
+        text = target.home.git("cat-file", "blob", f"{target.ground.heads[name]}:{path}")
+        head = target.commit({**files, path.encode(): text}, base, ref=f"refs/heads/shared-{name}")
+        changes[name] = f"{base}..{head}"
+    target.share()
+    target.notes["changes"] = changes
+    target.run("gate", changes[LARGE[0]])
+    target.change = changes[LARGE[1]]
+
+
+def _check_not_verifiable(target: Target) -> None:
+    assert target.verdict is not None
+    assert target.verdict.level != "approve", "the gate approved after the reservations were deleted"
+    assert not target.verdict.is_granted, "'trust approve' grants the change after the reservations were deleted"
+    report = target.run("gate", target.change, "--json", at=target.court).out
+    assert "budget not verifiable" in report, "the gate does not say that reservations are missing"
+
+
+@BOOK.attack(
+    Attacker.COLLEAGUE,
+    WayIn.REMOTE,
+    does="deletes the reservations at the remote; a clone that saw them judges",
+    prepare=_spend_shared_budget,
+    check=_check_not_verifiable,
+    writes_records=False,
+)
+def deleted_reservations(target: Target) -> None:
+    clone = target.clone("colleague")
+    clone.git("push", "--quiet", "origin", "--delete", "refs/custody/budget")
+
+
+def _check_kept_within_budget(target: Target) -> None:
+    """Ask about every change again: what was approved before stays so, and no more than the budget is."""
+    for name, change in target.notes["changes"].items():
+        report = json.loads(target.run("gate", change, "--json").out)
+        if report["level"] == "approve":
+            target.notes.setdefault("approved", set()).add(name)
+    check_within_budget(target)
+    assert set(LARGE[:2]) <= target.notes["approved"], "a killed gate took a reservation away"
+    verified = target.run("verify")
+    assert verified.status == 0, f"a killed gate damaged the store: {verified.out}"
+
+
+@BOOK.attack(
+    A1,
+    WayIn.CLI,
+    does="kills gates while they reserve",
+    prepare=_spend_shared_budget,
+    check=_check_kept_within_budget,
+    writes_records=False,
+)
+def killed_gates(target: Target) -> None:
+    for name, wait in zip(LARGE[2:] * 2, (0.3, 0.6, 0.9, 1.2, 1.6, 2.0), strict=True):
+        command = (sys.executable, "-m", "custody", "gate", target.notes["changes"][name])
+        process = subprocess.Popen(
+            command, cwd=target.home.path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ
+        )
+        try:
+            process.wait(wait)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

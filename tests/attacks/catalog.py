@@ -4,6 +4,7 @@ from tests.attacks import (
     authorship,
     budget,
     decisions,
+    other_agents,
     policy,
     records,
     rejected,
@@ -11,11 +12,15 @@ from tests.attacks import (
     revisions,
     service,
     signatures,
+    team_files,
     verdicts,
 )
 from tests.attacks.model import Attack
 
-MODULES = (decisions, signatures, rejected, authorship, budget, policy, records, verdicts, revisions, remote, service)
+MODULES = (
+    *(decisions, signatures, rejected, authorship, other_agents, budget, policy, team_files, records, verdicts),
+    *(revisions, remote, service),
+)
 _ALL = [attack for module in MODULES for attack in module.BOOK.attacks]
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
 assert len(ATTACKS) == len(_ALL), "two attacks have one name"

@@ -1,5 +1,6 @@
 """Records and tables that are deleted, erased, rolled back or edited in place."""
 
+import functools
 import hashlib
 import hmac
 import json
@@ -11,8 +12,8 @@ from contextlib import closing
 from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.store.seal import Seal
 from tests.attacks.decisions import A1
-from tests.attacks.ground import APP, GOOD, NS, an_event_of
-from tests.attacks.model import Attacker, WayIn
+from tests.attacks.ground import APP, DAY, GOOD, NS, OWNER, an_event_of
+from tests.attacks.model import Attacker, Setting, WayIn
 from tests.attacks.registry import AttackBook
 from tests.attacks.target import Target
 
@@ -43,6 +44,31 @@ def _note_a_gap(target: Target) -> None:
 @BOOK.attack(A1, WayIn.FILES, does="deletes the list of gaps in the recording", prepare=_note_a_gap)
 def deleted_gaps(target: Target) -> None:
     (target.custody_home / "gaps").unlink()
+
+
+def _date_around_gap(target: Target, days: int) -> None:
+    text = target.home.git("cat-file", "blob", f"{target.ground.heads['trusted']}:{APP}")
+    files = {**target.files, APP.encode(): text}
+    at, ref = target.ground.now + days * DAY, "refs/heads/dated"
+    target.judge_head(target.home.commit(files, target.ground.base, author=OWNER.encode(), at=at, ref=ref))
+
+
+def _check_gap_counts(target: Target) -> None:
+    assert target.verdict is not None
+    if target.ground.setting is not Setting.ALONE:
+        assert target.verdict.level != "approve", "a forged date hid a gap in the recording"
+
+
+for _days, _when in ((-14, "before"), (30, "after")):
+    BOOK.attack(
+        A1,
+        WayIn.FILES,
+        name=f"commit-dated-{_when}-a-gap",
+        does=f"dates its commit {_when} a gap in the recording",
+        prepare=_note_a_gap,
+        check=_check_gap_counts,
+        writes_records=False,
+    )(functools.partial(_date_around_gap, days=_days))
 
 
 def _reject_good_commits(target: Target) -> None:

@@ -1,4 +1,4 @@
-"""Merkle trees over the records of a chain, with proofs that a record is in it and that one tree extends another.
+"""Merkle trees over the records of a chain, with proofs that one tree extends another.
 
 Hashes and proofs are those of RFC 6962 (section 2.1): a leaf is SHA-256 of 0x00 and its data, a node is SHA-256 of
 0x01 and its two children, and the left child of a tree of n leaves has the largest power of two below n.
@@ -68,36 +68,6 @@ def compute_tree_root(leaves: Iterable[TreeHash]) -> TreeHash:
     for leaf in leaves:
         tree.append(leaf)
     return tree.root
-
-
-def make_inclusion_proof(leaves: Sequence[TreeHash], index: int) -> list[TreeHash]:
-    """Return the proof that the leaf at ``index`` (from 0) is in the tree: its siblings from the leaf up."""
-    if not 0 <= index < len(leaves):
-        raise ValueError("a leaf outside the tree")
-    if len(leaves) == 1:
-        return []
-    split = _find_left_size(len(leaves))
-    if index < split:
-        return [*make_inclusion_proof(leaves[:split], index), compute_tree_root(leaves[split:])]
-    return [*make_inclusion_proof(leaves[split:], index - split), compute_tree_root(leaves[:split])]
-
-
-def verify_inclusion_proof(leaf: TreeHash, index: int, size: int, proof: Sequence[TreeHash], root: TreeHash) -> bool:
-    """Return whether ``proof`` shows that ``leaf`` is at ``index`` (from 0) of the tree of ``size`` leaves."""
-    if not 0 <= index < size:
-        return False
-    place, last, node = index, size - 1, leaf
-    for sibling in proof:
-        if last == 0:
-            return False
-        if place & 1 or place == last:
-            node = hash_tree_node(sibling, node)
-            while not place & 1 and place:
-                place, last = place >> 1, last >> 1
-        else:
-            node = hash_tree_node(node, sibling)
-        place, last = place >> 1, last >> 1
-    return last == 0 and node == root
 
 
 def make_consistency_proof(leaves: Sequence[TreeHash], old_size: int) -> list[TreeHash]:

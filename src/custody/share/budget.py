@@ -8,9 +8,9 @@ from functools import partial
 
 from msgspec import Struct, field
 
-from custody.core.errors import InputError
+from custody.core.errors import InputError, WorldError
 from custody.core.ids import CommitSha, digest_from_bytes
-from custody.core.plural import count_noun
+from custody.core.plural import count_noun, noun_for_count
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp, parse_timestamp
@@ -30,7 +30,7 @@ from custody.share.wire import (
 )
 from custody.store import Store
 from custody.trust.app.approval_case import list_reservations
-from custody.trust.app.approval_decision import EXACT
+from custody.trust.app.approval_decision import EXACT, RESUMES
 from custody.trust.app.decision_log import arrival_from_decision
 from custody.trust.app.decisions import append_decision
 from custody.trust.app.reservations import BudgetLedger, LedgerState, Reservation
@@ -66,31 +66,29 @@ class GitLedger(Struct):
     fetch_url: RemoteUrl
     push_url: RemoteUrl
     _files: dict[str, Reservation] = field(default_factory=dict)
+    _since_ns: int = 0
 
     def read(self, since_ns: int) -> LedgerState:
-        """Return the reservations after a time; those that this clone has seen before are never lost."""
+        """Return the reservations after a time; ``WorldError`` if the remote lacks one that this clone saw there."""
+        self._since_ns = since_ns
         seen = self.exchange.read_known_refs().get(BUDGET_REF)
         refs = self.exchange.fetch(self.fetch_url, [BUDGET_REF])
         commit = refs[0].id if refs else None
-        there = {} if commit is None else self._read_files(commit)
+        self._files = {} if commit is None else self._read_files(commit)
         before = {} if seen in (None, commit) else self._read_seen_files(str(seen))
-        lost = {
-            name: reservation
-            for name, reservation in before.items()
-            if name not in there and reservation.at_ns > since_ns
-        }
+        lost = [name for name, known in before.items() if name not in self._files and known.at_ns > since_ns]
         if lost:
             self.exchange.note_ref(BUDGET_REF, str(seen))
-            self.workspace.talk(
-                f"{count_noun(len(lost), 'reservation')} were removed from '{BUDGET_REF}' of the remote; still counted"
-            )
-        self._files = {**there, **lost}
-        within = tuple(reservation for _, reservation in sorted(self._files.items()) if reservation.at_ns > since_ns)
-        return LedgerState(within, commit)
+            count = f"{count_noun(len(lost), 'reservation')} {noun_for_count(len(lost), 'was', 'were')}"
+            raise WorldError(f"{count} removed from '{BUDGET_REF}' of the remote", hint=RESUMES)
+        held = [reservation for _, reservation in sorted(self._files.items())]
+        within = tuple(reservation for reservation in held if reservation.at_ns > since_ns)
+        return LedgerState(within, commit, frozenset(reservation.patch for reservation in held))
 
     def extend(self, state: LedgerState, added: Sequence[Reservation], now_ns: int) -> bool:
         """Push the reservations; False if somebody else pushed meanwhile."""
-        oldest_ns = min([now_ns - RETAINED_NS, *(reservation.at_ns - 1 for reservation in state.reservations)])
+        # A store may record a reservation up to one window later than it was made here.
+        oldest_ns = min(now_ns - RETAINED_NS, 2 * self._since_ns - now_ns)
         kept = [reservation for reservation in self._files.values() if reservation.at_ns > oldest_ns]
         contents = [encode_reservation(_line_from_reservation(reservation)) for reservation in (*kept, *added)]
         files = {f"{digest_from_bytes(data).hex()}.json".encode(): self.exchange.keep(data) for data in contents}

@@ -4,7 +4,7 @@ May touch the store of the workspace that is passed in, its repository, and ``ss
 a push or an export only: a hook never waits for a signature.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from custody.core.ids import Digest, Link, RecordRef, StoreId, digest_from_bytes
 from custody.core.paths import RepoPath
 from custody.core.plural import count_noun
 from custody.core.record import ChainTip, Damage, DamageCode, Record
-from custody.core.tree_head import NO_OUTLINE, GrowingTree, TreeHash, hash_record_leaf
+from custody.core.tree_head import NO_OUTLINE, GrowingTree, TreeHash, hash_record_leaf, make_consistency_proof
 from custody.core.wire.body import VERBATIM, encode_view_outline, format_digest
 from custody.core.wire.head_statement import (
     HEAD_NAMESPACE,
@@ -66,12 +66,20 @@ class ChainTree(Struct, frozen=True):
     def roots_at(self, sizes: Iterable[int]) -> dict[int, TreeHash]:
         """Return the roots over the first records, for each of these counts that the tree reaches."""
         wanted, tree, roots = set(sizes), GrowingTree(), dict[int, TreeHash]()
-        for start in range(0, min(len(self.links), len(self.outlines)), HASH_BYTES):
-            end = start + HASH_BYTES
-            tree.append(hash_record_leaf(Link(self.links[start:end]), Digest(self.outlines[start:end])))
+        for leaf in self._iterate_leaves():
+            tree.append(leaf)
             if tree.size in wanted:
                 roots[tree.size] = tree.root
         return roots
+
+    def prove_extension(self, size: int) -> list[TreeHash]:
+        """Return the proof that this tree extends the one over its first ``size`` records."""
+        return make_consistency_proof(list(self._iterate_leaves()), size)
+
+    def _iterate_leaves(self) -> Iterator[TreeHash]:
+        for start in range(0, min(len(self.links), len(self.outlines)), HASH_BYTES):
+            end = start + HASH_BYTES
+            yield hash_record_leaf(Link(self.links[start:end]), Digest(self.outlines[start:end]))
 
 
 class OfferedHead(Struct, frozen=True):

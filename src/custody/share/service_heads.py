@@ -8,7 +8,7 @@ from base64 import b64encode
 from custody.attribution.app.foreign_states import list_line_origin_digests
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, RecordRef, Seq, StoreId, digest_from_bytes
-from custody.core.record import Damage, DamageCode, chain_tip_from_record
+from custody.core.record import ChainTip, Damage, DamageCode, chain_tip_from_record
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import EVENT_BYTES_MAX
 from custody.core.wire.head_statement import (
@@ -52,10 +52,13 @@ SIGNERS_MAX = 16
 """Keys that may sign the heads of one chain."""
 
 
-def read_chain_heads(workspace: Workspace, chain: StoreId, *, after: int, until: int | None = None) -> SharedHeads:
+def read_chain_heads(
+    workspace: Workspace, chain: StoreId, *, after: int, until: int | None = None, seen: int | None = None
+) -> SharedHeads:
     """Return the latest signed head of a chain by each key, with the digests of outlines after record ``after``.
 
-    The service puts its signature on its own chain up to record ``until``, or its end.
+    Each comes with the proof that it extends the chain's first ``seen`` records. The service puts its signature on its
+    own chain up to record ``until``, or its end.
     """
     with workspace.reading() as store:
         if chain in store.tables.list_owned_chains():
@@ -68,10 +71,23 @@ def read_chain_heads(workspace: Workspace, chain: StoreId, *, after: int, until:
                 latest.setdefault(signed.key, (statement, signed))
         return SharedHeads(
             [
-                SharedHead(signed, after, b64encode(digests[after * HASH_BYTES : statement.seq * HASH_BYTES]).decode())
+                SharedHead(
+                    signed,
+                    after,
+                    b64encode(digests[after * HASH_BYTES : statement.seq * HASH_BYTES]).decode(),
+                    _prove_extension(store, statement.head, digests, seen),
+                )
                 for _, (statement, signed) in sorted(latest.items())
             ]
         )
+
+
+def _prove_extension(store: Store, head: ChainTip, outlines: bytes, seen: int | None) -> list[str] | None:
+    """Return the proof that a head extends the first ``seen`` records; None if it does not reach so far."""
+    if seen is None or not 0 < seen <= head.seq:
+        return None
+    tree = ChainTree(read_chain_links(store, head), outlines[: int(head.seq) * HASH_BYTES])
+    return [node.hex() for node in tree.prove_extension(seen)]
 
 
 def _sign_own_head(workspace: Workspace, store: Store, chain: StoreId, until: int | None) -> None:

@@ -20,6 +20,7 @@ from custody.core.errors import InputError, WorldError
 from custody.core.ids import PENDING, Seq, StoreId, digest_from_bytes
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Damage, DamageCode, Record, empty_chain_tip
+from custody.core.tree_head import TreeHash
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json
 from custody.core.wire.head_statement import (
@@ -76,7 +77,14 @@ from custody.share.wire import (
     encode_share_manifest,
     make_share_manifest,
 )
-from custody.share.witness import USUAL, HeadWatch, WitnessOptions, find_witness_key, open_head_watch
+from custody.share.witness import (
+    USUAL,
+    HeadWatch,
+    WitnessOptions,
+    find_unproven_extension,
+    find_witness_key,
+    open_head_watch,
+)
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
 
@@ -335,6 +343,9 @@ class _ServicePull(Struct, frozen=True):
         later = self.watch.find_later_head(self.store, intake.offer)
         if later is not None:
             return intake.report("refused", [later])
+        unproven = self._find_unproven_extension(intake.offer)
+        if unproven is not None:
+            return intake.report("refused", [unproven])
         if there.seq < intake.held.seq:
             return intake.report("behind")
         if self.dry_run:
@@ -348,6 +359,17 @@ class _ServicePull(Struct, frozen=True):
         intake.store_all(items, origins)
         return intake.report_accepted(origins, dry_run=False)
 
+    def _find_unproven_extension(self, offer: OfferedHead) -> Damage | None:
+        """Return the damage if the service cannot prove, before records are fetched, that a head extends a seen one."""
+        earlier = self.watch.find_latest_signed_head(self.store, offer)
+        if earlier is None or offer.statement is None:
+            return None
+        seen, who = earlier
+        heads = _fetch_service_heads(self.service, offer.statement.head, offer.statement.seq, seen.seq)
+        proof = next((head.proof for head in heads if head.head == offer.signed), None)
+        nodes = None if proof is None else [TreeHash(bytes.fromhex(node)) for node in proof]
+        return find_unproven_extension(offer, seen, who, nodes)
+
     def _choose_head(self, there: ChainTip) -> tuple[StatementEnvelope, bytes] | None:
         """Return the signed head by the key that the team lists, or that signed before, and all outline digests."""
         known = b"".join(self.store.tables.outline_digests(there.store))
@@ -360,10 +382,16 @@ class _ServicePull(Struct, frozen=True):
         return heads[key].head, known + decode_outline_digests(heads[key].outlines)
 
 
-def _fetch_service_heads(service: RemoteService, tip: ChainTip, after: int) -> list[SharedHead]:
-    """Return the signed heads that a service has of a chain up to ``tip``; none from a service of an older version."""
+def _fetch_service_heads(
+    service: RemoteService, tip: ChainTip, after: int, seen: int | None = None
+) -> list[SharedHead]:
+    """Return the signed heads that a service has of a chain up to ``tip``; none from a service of an older version.
+
+    Each comes with the proof that it extends the first ``seen`` records.
+    """
+    query: dict[str, str | int] = {"after": after, "until": int(tip.seq)}
     try:
-        data = service.get(f"{CHAINS}/{tip.store}/head", {"after": after, "until": int(tip.seq)})
+        data = service.get(f"{CHAINS}/{tip.store}/head", query if seen is None else {**query, "from": seen})
     except ServiceRefusal as error:
         if error.status in NOT_OFFERED:
             return []

@@ -40,6 +40,8 @@ LINE_BYTES_MAX = 6 * EVENT_BYTES_MAX + 4096
 
 StoreText = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$(?!\n)")]
 Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+PROOF_NODES_MAX = 128
+"""A consistency proof has at most two nodes for each level of a tree."""
 ExportText = Annotated[
     str, Meta(min_length=1, max_length=65536, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")
 ]
@@ -266,12 +268,16 @@ class ChainReceipt(msgspec.Struct, frozen=True):
     new: int
 
 
-class SharedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The signed head of a chain; ``outlines`` are the digests of outlines after record ``after``, in base64."""
+class SharedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The signed head of a chain; ``outlines`` are the digests of outlines after record ``after``, in base64.
+
+    ``proof`` are the nodes of the consistency proof (RFC 6962, 2.1.2) from the earlier size that the caller named.
+    """
 
     head: StatementEnvelope
     after: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     outlines: Annotated[str, Meta(max_length=EVENT_BYTES_MAX)]
+    proof: Annotated[list[Hex], Meta(max_length=PROOF_NODES_MAX)] | None = None
 
 
 class SharedHeads(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ rewritten, also in a fresh clone.
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from custody.core.errors import InputError
 from custody.core.ids import Link, Seq, StoreId
 from custody.core.patterns import lazy_pattern
 from custody.core.record import ChainTip, Damage, DamageCode
-from custody.core.tree_head import TreeHash
+from custody.core.tree_head import TreeHash, verify_consistency_proof
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import dump_canonical_json
 from custody.core.wire.head_statement import (
@@ -235,6 +235,12 @@ class HeadWatch(Struct):
             if self._is_believed(store, found, offer):
                 yield found.as_seen_head, self._name_signer(found.signer)
 
+    def find_latest_signed_head(self, store: Store, offer: OfferedHead) -> tuple[SeenHead, str] | None:
+        """Return the longest signed head that an offered one must extend, with who saw it; None if there is none."""
+        end = 0 if offer.statement is None else offer.statement.seq
+        earlier = [item for item in self._iterate_seen_heads(store, offer) if item[0].root and item[0].seq < end]
+        return max(earlier, key=lambda item: item[0].seq, default=None)
+
     def needs_tree(self, store: Store, offer: OfferedHead) -> bool:
         """Return whether some earlier head can only be compared with the links and outlines of the chain."""
         chain = offer.tip.store
@@ -360,6 +366,19 @@ def open_head_watch(
         by_chain.setdefault(chain, []).append(entry)
     memory = list_seen_heads(store, remote)
     return HeadWatch(workspace, remote, load_workspace_team_policy(workspace), memory, by_chain, accepted)
+
+
+def find_unproven_extension(
+    offer: OfferedHead, seen: SeenHead, who: str, proof: Sequence[TreeHash] | None
+) -> Damage | None:
+    """Return the damage unless ``proof`` shows that a signed head extends one that ``who`` saw."""
+    statement = offer.statement
+    assert statement is not None and seen.root is not None, "both heads are signed"
+    if proof is not None and verify_consistency_proof(seen.seq, seen.root, statement.seq, statement.tree_root, proof):
+        return None
+    fault = "sent no proof" if proof is None else "cannot prove"
+    what = f"{describe_head(statement.head)} of chain {statement.store} extends {_describe_seen_head(seen, who)}"
+    return Damage(DamageCode.CHAIN_FORK, f"the remote {fault} that {what}: the chain was forked or rewritten")
 
 
 def _read_verified_entry(entry: WitnessEntry) -> Countersignature:

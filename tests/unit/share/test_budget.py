@@ -1,5 +1,6 @@
 """The shared budget: clones that know nothing of each other do not spend the same lines."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
+from custody.core.wire.time import format_timestamp
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.spending import BudgetUseMode
 from custody.gate.wire.report import BudgetReport, GateReport
@@ -23,8 +26,9 @@ from custody.trust.app.approve import ApprovalRequest, trust_approve
 from custody.trust.app.reservations import Reservation
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
-from tests.builders.repo import Built, a_repository
+from tests.builders.repo import Built, a_clone, a_repository
 from tests.builders.service import ALL, a_keeper, listening
+from tests.builders.team import recorded
 from tests.builders.trust import NS, TrustWorld
 
 RULES = '[trust]\naudit_share = 0.0\n[gate]\nbudget = "remote"\n'
@@ -132,18 +136,42 @@ class TestGitRemote:
         report = asked(clones.world.workspace, change)
         assert (report.level, budget_of(report).state) == ("review", "unverifiable")
 
-    def test_a_rolled_back_reference_is_noticed_and_still_counted(self, clones: Clones) -> None:
-        first, second, _ = clones.branches()
+    def test_a_removed_reference_is_not_verifiable_for_a_clone_that_saw_it(self, clones: Clones) -> None:
+        first, second, third = clones.branches(4)
         ci = clones.clone("ci")
         asked(ci, first)
-        told: list[str] = []
-        ledger = open_shared_ledger(Workspace(ci.folder, talk=told.append), "origin")
-        clones.remote.git("update-ref", "-d", BUDGET_REF)
-        since = (clones.world.at - 3600) * NS
-        for _ in range(2):
-            assert [one.lines for one in ledger.read(since).reservations] == [400]
-        assert len(told) == 2 and "1 reservation" in told[0]
-        assert asked(ci, second).level == "review"
+        asked(clones.clone("other"), second)
+        earlier = clones.remote.git("rev-parse", BUDGET_REF).decode().strip()
+        asked(ci, third)
+        for command in (("update-ref", "-d", BUDGET_REF), ("update-ref", BUDGET_REF, earlier)):
+            clones.remote.git(*command)
+            for _ in range(2):
+                report = asked(ci, second)
+                assert (report.level, budget_of(report).state) == ("review", "unverifiable")
+                assert "removed from 'refs/custody/budget' of the remote" in report.reasons[0].sentence
+        clones.world.later(hours=25)
+        assert asked(ci, second).level == "approve", "they have left the window"
+
+    def test_a_clone_without_memory_misses_what_a_pulled_chain_names(self, clones: Clones) -> None:
+        first = clones.branches(4)[0]
+        now_ns = clones.world.workspace.now_ns
+        other = Workspace(a_clone(clones.world.built, clones.folder / "other").path, now_ns=now_ns)
+        Built(other.folder).git("remote", "set-url", "origin", f"file://{clones.remote.path}")
+        patch, at_ns = "b" * 64, (clones.world.at - 60) * NS
+        told = {"agent": "robot", "decision": "accepted", "unreviewed": True, "patch": patch, "changed_lines": 4}
+        event = {"custody": 1, "kind": "decision", "id": "spent", "at": format_timestamp(at_ns), **told}
+        recorded(other, json.dumps(event).encode())
+        push_to_git(other, None)
+        fresh = clones.clone("fresh")
+        assert [chain.outcome for chain in pull_from_git(fresh, "origin").chains] == ["taken"]
+        for mode in ("reserve", "look"):
+            report = asked(fresh, first, mode)
+            assert (report.level, budget_of(report).state) == ("review", "unverifiable")
+            assert "1 reservation of other stores is missing at the remote" in report.reasons[0].sentence
+        assert not clones.remote.git("for-each-ref", BUDGET_REF), "nothing was reserved"
+        ledger = open_shared_ledger(other, "origin")
+        assert ledger.extend(ledger.read(0), [replace(_reservation(patch), at_ns=at_ns)], at_ns)
+        assert states([asked(fresh, first)]) == [("approve", "reserved")]
 
     def test_it_ends_with_the_window_and_goes_later(self, clones: Clones) -> None:
         changes = clones.branches()

@@ -93,8 +93,10 @@ async def read_origins(call: EndpointCall) -> HttpAnswer:
 async def read_heads(call: EndpointCall) -> HttpAnswer:
     """Return the signed heads of a chain."""
     store, after = _read_store_param(call), _read_whole_number_param(call, "after", 0)
-    until = None if call.text("until") is None else _read_whole_number_param(call, "until", 0)
-    return HttpAnswer.of(await call.ask(partial(read_chain_heads, chain=store, after=after, until=until)))
+    until, seen = (
+        None if call.text(name) is None else _read_whole_number_param(call, name, 0) for name in ("until", "from")
+    )
+    return HttpAnswer.of(await call.ask(partial(read_chain_heads, chain=store, after=after, until=until, seen=seen)))
 
 
 async def receive_head(call: EndpointCall) -> HttpAnswer:
@@ -192,6 +194,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         parameters=(
             Parameter("after", "The last record whose outline digest the caller has.", _WHOLE),
             Parameter("until", "The last record that the caller knows of; by default the last one.", _WHOLE),
+            Parameter("from", "An earlier head that the caller saw: prove that each head extends it.", _WHOLE),
         ),
         places=_PLACE,
     ),

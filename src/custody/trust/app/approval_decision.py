@@ -12,6 +12,7 @@ from custody.config import EffectiveRules
 from custody.core.assurance import Assurance
 from custody.core.errors import WorldError
 from custody.core.ids import Digest
+from custody.core.plural import count_noun, noun_for_count
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import format_digest
 from custody.store import Store
@@ -38,7 +39,7 @@ from custody.trust.approval import (
 )
 from custody.trust.assurance import CountingEntries
 from custody.trust.model import GATE_ACTOR, Approval, ChangeAuthor, DecisionType, ReviewReason, ReviewRequirement
-from custody.trust.queries import ScoreTables
+from custody.trust.queries import ScoreTables, list_unreviewed_decisions
 from custody.trust.rules import TrustRules
 from custody.trust.score import decision_complexity_from_lines
 from custody.trust.wire import AgentApproval, LeftOutDecisions, ReviewReasonReport
@@ -52,6 +53,7 @@ LOCAL_REQUIREMENTS = (ReviewRequirement.BUDGET, ReviewRequirement.AUDIT)
 """Requirements that depend on the machine and the time, not on the change and the records."""
 RESERVE_ATTEMPTS_MAX = 5
 """How often a reservation is repeated when another one came first."""
+RESUMES = "review the change; approvals resume when these reservations leave the budget's window"
 SHARED_LEDGER = "custody.share.budget:open_shared_ledger"
 
 
@@ -141,6 +143,7 @@ def preview_approval(workspace: Workspace, question: ApprovalQuestion) -> SpentA
     ledger = _open_ledger(workspace, question)
     state = LedgerState() if ledger is None else ledger.read(_since_ns(question))
     with workspace.reading() as store:
+        _refuse_incomplete_ledger(store, question, state)
         return SpentApproval(decide_change_approval(store, question, state.reservations), "dry")
 
 
@@ -158,6 +161,7 @@ def reserve_approval(
     for _ in range(RESERVE_ATTEMPTS_MAX):
         state = ledger.read(_since_ns(question))
         with workspace.reading() as store:
+            _refuse_incomplete_ledger(store, question, state)
             result = decide_change_approval(store, question, state.reservations)
         if not accept(result):
             return SpentApproval(result, "refused")
@@ -179,6 +183,21 @@ def _open_ledger(workspace: Workspace, question: ApprovalQuestion) -> BudgetLedg
         return None
     ledger: BudgetLedger = import_wired_name(SHARED_LEDGER)(workspace, question.place.remote)
     return ledger
+
+
+def _refuse_incomplete_ledger(store: Store, question: ApprovalQuestion, state: LedgerState) -> None:
+    """Raise ``WorldError`` if chains of other stores name reservations that are gone from the ledger."""
+    if state.patches is None:
+        return
+    own = store.tables.list_owned_chains()
+    patches = {
+        decision.view.patch
+        for decision in list_unreviewed_decisions(store, _since_ns(question))
+        if decision.record.store not in own and decision.view.patch is not None
+    }
+    if missing := len(patches - state.patches):
+        count = f"{count_noun(missing, 'reservation')} of other stores {noun_for_count(missing, 'is', 'are')}"
+        raise WorldError(f"{count} missing at the remote", hint=RESUMES)
 
 
 def _since_ns(question: ApprovalQuestion) -> int:

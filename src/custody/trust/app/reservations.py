@@ -36,10 +36,14 @@ class Reservation(Struct, frozen=True, kw_only=True):
 
 
 class LedgerState(Struct, frozen=True):
-    """The reservations of a shared ledger within the budget window, and the ledger's version."""
+    """The reservations of a shared ledger within the budget window, and the ledger's version.
+
+    ``patches`` are those of all reservations that it holds, also earlier ones; None if it cannot lose any.
+    """
 
     reservations: tuple[Reservation, ...] = ()
     version: str | None = None
+    patches: frozenset[str] | None = None
 
 
 class BudgetLedger(Protocol):

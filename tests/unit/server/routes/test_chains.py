@@ -15,6 +15,7 @@ from custody.core.errors import WorldError
 from custody.core.ids import StoreId
 from custody.core.paths import Lines
 from custody.core.record import chain_tip_from_record
+from custody.core.tree_head import TreeHash, verify_consistency_proof
 from custody.core.wire.head_statement import (
     HEAD_NAMESPACE,
     ChainHeadStatement,
@@ -28,8 +29,10 @@ from custody.ledger.records import erase_record_bodies
 from custody.ledger.verify import verify_ledger
 from custody.server.auth import CallerLimits
 from custody.share import remote as client
+from custody.share import service_heads
 from custody.share.chain_exchange import iterate_chain_lines
 from custody.share.chain_intake import NO_COUNTERSIGNATURE, UNSIGNED
+from custody.share.heads import find_owner_statements
 from custody.share.queries import list_statements
 from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
 from custody.share.service_heads import list_witness_entries, read_chain_heads
@@ -350,6 +353,56 @@ def test_a_rolled_back_service_is_noticed(served: Served, ana: Workspace, tmp_pa
     assert [finding.code for finding in chain.findings] == ["HEAD-ROLLBACK"], "a fresh clone learns it from others"
     assert outcomes(push_to_service(ana, served.remote)) == [("sent", 1)]
     assert outcomes(pull_from_service(bob, served.remote)) == [("same", 0)]
+
+
+def grown_chain(served: Served, ana: Workspace) -> Workspace:
+    """Return a clone that saw a head which the service's chain has extended since."""
+    push_to_service(ana, served.remote)
+    bob = served.team.clone("bob")
+    pull_from_service(bob, served.remote)
+    recorded(ana, *(an_edit_event("app.py", NEW, f"{NEW}line = {n}\n", at=50 + n) for n in range(3)), prefix="later")
+    push_to_service(ana, served.remote)
+    return bob
+
+
+def test_a_service_proves_that_a_head_extends_the_seen_one(served: Served, ana: Workspace) -> None:
+    bob = grown_chain(served, ana)
+    (chain,) = pull_from_service(bob, served.remote, dry_run=True).chains
+    known = (*heads_of(served, ana), *bob_heads(bob))
+    seen, earlier = (decode_statement(head.head.data, ChainHeadStatement) for head in known)
+    (shared,) = read_chain_heads(served.workspace, StoreId(chain.store), after=0, seen=earlier.seq).heads
+    proof = [TreeHash(bytes.fromhex(node)) for node in shared.proof or ()]
+    assert proof and verify_consistency_proof(earlier.seq, earlier.tree_root, seen.seq, seen.tree_root, proof)
+    for outside in (0, seen.seq + 1):
+        (shared,) = read_chain_heads(served.workspace, StoreId(chain.store), after=0, seen=outside).heads
+        assert shared.proof is None
+    assert outcomes(pull_from_service(bob, served.remote)) == [("taken", 3)]
+
+
+def bob_heads(bob: Workspace) -> list[SharedHead]:
+    """Return the signed heads that a clone stored, the newest first."""
+    with bob.reading() as store:
+        (chain,) = [head.store for head in store.tables.chains() if head.seq]
+        return [SharedHead(signed, 0, "") for _, signed in find_owner_statements(store, chain)]
+
+
+@pytest.mark.parametrize(
+    ("proof", "says"), [(None, "sent no proof"), ([], "cannot prove"), (["0" * 64] * 3, "cannot prove")]
+)
+def test_a_head_without_a_valid_proof_is_refused_before_any_record_is_read(
+    served: Served, ana: Workspace, monkeypatch: pytest.MonkeyPatch, proof: list[str] | None, says: str
+) -> None:
+    bob = grown_chain(served, ana)
+    monkeypatch.setattr(service_heads, "_prove_extension", lambda *_: proof)
+    for dry_run in (True, False):
+        (chain,) = pull_from_service(bob, served.remote, dry_run=dry_run).chains
+        (finding,) = chain.findings
+        assert (chain.outcome, finding.code) == ("refused", "CHAIN-FORK")
+        assert f"the remote {says} that record 13 " in finding.what
+        assert "extends record 10 " in finding.what and "which this clone saw at " in finding.what
+    assert verify_ledger(bob).records == 10
+    carol = served.team.clone("carol")
+    assert outcomes(pull_from_service(carol, served.remote)) == [("refused", 0)], "bob countersigned the earlier head"
 
 
 def test_outlines_that_the_service_changes_are_refused(served: Served, ana: Workspace) -> None:
