@@ -10,6 +10,9 @@ other parts share its weight: each pattern of active parts has its own weights.
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import repeat
+from operator import add, mul, truediv
 from types import MappingProxyType
 
 from custody.graph.book import Book
@@ -40,7 +43,9 @@ class Grams:
     def add(self, context: Sequence[Hashable], call: str) -> None:
         """Count ``call`` after ``context`` and after each of its shorter forms."""
         for key in self._keys(context):
-            continuations = self._continuations.setdefault(key, _Continuations())
+            continuations = self._continuations.get(key)
+            if continuations is None:
+                continuations = self._continuations[key] = _Continuations()
             continuations.total += 1
             continuations.counts[call] = continuations.counts.get(call, 0) + 1
 
@@ -71,8 +76,9 @@ class Grams:
                 chances[calls[call]] += count / total
         return chances
 
-    def _keys(self, context: Sequence[Hashable]) -> Iterator[tuple[Hashable, ...]]:
-        return (tuple(context[:length]) for length in range(min(self.order, len(context)) + 1))
+    def _keys(self, context: Sequence[Hashable]) -> list[tuple[Hashable, ...]]:
+        longest = tuple(context[: self.order])
+        return [longest[:length] for length in range(len(longest) + 1)]
 
     def _iterate_continuations(self, context: Sequence[Hashable]) -> Iterator[_Continuations]:
         """Yield the calls that followed the context, from its shortest form on, until there are none."""
@@ -88,8 +94,8 @@ PARTS = ("siblings", "flat", "failures", "marks", "often", "follower")
 
 ORDERS = MappingProxyType({"siblings": 4, "flat": 3, "failures": 3, "marks": 3})
 """Previous calls that each context uses."""
-CALLS_REMEMBERED = 16
-"""Calls of a session that the contexts are built from: more than any of them uses."""
+CALLS_REMEMBERED = max(ORDERS.values())
+"""Calls of a session that the contexts are built from: as many as the longest of them uses."""
 CACHE_DECAY = 0.95
 """The weight of a call of the session, one call later."""
 FIT_SHARES = (0.5, 0.8)
@@ -267,12 +273,14 @@ def fit_call_mixture(rows: Sequence[Sequence[float]], active: Sequence[bool], ro
     [0.99, 0.01]
     """
     weights = _make_even_mixture(active)
+    columns = list(zip(*rows, strict=True))
     for _ in range(rounds):
-        counts = [1.0 if is_active else 0.0 for is_active in active]
-        for row in rows:
-            chance = _mix_call_probabilities(weights, row)
-            for place, part in enumerate(row):
-                counts[place] += weights[place] * part / chance
+        chances = [_mix_call_probabilities(weights, row) for row in rows]
+        # One column after the other, each added up in the order of the rows.
+        counts = [
+            reduce(add, map(truediv, map(mul, repeat(weight), column), chances), 1.0) if is_active else 0.0
+            for weight, column, is_active in zip(weights, columns, active, strict=True)
+        ]
         weights = [count / sum(counts) for count in counts]
     return weights
 
@@ -301,4 +309,4 @@ def _make_even_mixture(active: Sequence[bool]) -> list[float]:
 
 
 def _mix_call_probabilities(weights: Sequence[float], parts: Sequence[float]) -> float:
-    return sum(weight * part for weight, part in zip(weights, parts, strict=True))
+    return sum(map(mul, weights, parts))
