@@ -120,6 +120,10 @@ class CallSuggestion:
     edges: tuple[Edge, ...]
 
 
+CallContexts = dict[str, list[Hashable]]
+"""The calls before a call, for each context, latest first."""
+
+
 @dataclass(slots=True)
 class SessionState:
     """The calls of one session so far, as far as the model uses them."""
@@ -149,7 +153,7 @@ class SessionState:
             self.scale = 1.0
         self.last = call
 
-    def contexts(self, place: CallPlace) -> dict[str, list[Hashable]]:
+    def contexts(self, place: CallPlace) -> CallContexts:
         """Return the calls before ``place``, for each context, latest first."""
         siblings = list(self.inside.get(place.inside, ()))
         marked: list[Hashable] = []
@@ -179,15 +183,16 @@ class NextModel:
 
     def chance(self, session: SessionState, call: SequenceCall) -> float:
         """Return the probability that exactly this call is next; the rest up to 1 is for unknown calls."""
-        return _mix_call_probabilities(self._mixture(session), self._parts(session, call))
+        return _mix_call_probabilities(self._mixture(session), self._parts(session, call, session.contexts(call.place)))
 
     def add_call(self, session: SessionState, call: SequenceCall) -> float:
         """Learn from a call; return its probability before it was made."""
-        parts, mixture = self._parts(session, call), self._mixture(session)
+        contexts = session.contexts(call.place)
+        parts, mixture = self._parts(session, call, contexts), self._mixture(session)
         chance = _mix_call_probabilities(mixture, parts)
         for place, part in enumerate(parts):
             mixture[place] += ONLINE_SHARE * (mixture[place] * part / chance - mixture[place])
-        self._count(session, call)
+        self._count(session, call, contexts)
         return chance
 
     def fit(self, sessions: Sequence[Sequence[SequenceCall]]) -> None:
@@ -199,9 +204,10 @@ class NextModel:
         for calls in sessions:
             session = SessionState()
             for call in calls:
+                contexts = session.contexts(call.place)
                 if first <= counted < last:
-                    rows.setdefault(self._list_active_parts(session), []).append(self._parts(session, call))
-                self._count(session, call)
+                    rows.setdefault(self._list_active_parts(session), []).append(self._parts(session, call, contexts))
+                self._count(session, call, contexts)
                 counted += 1
         for active, part_rows in rows.items():
             self._mixtures[active] = fit_call_mixture(part_rows, active)
@@ -230,15 +236,14 @@ class NextModel:
             for number in best[:limit]
         ]
 
-    def _count(self, session: SessionState, call: SequenceCall) -> None:
-        for name, context in session.contexts(call.place).items():
+    def _count(self, session: SessionState, call: SequenceCall, contexts: CallContexts) -> None:
+        for name, context in contexts.items():
             self._grams[name].add(context, call.name)
         self._places.setdefault(call.name, len(self._places))
         self._nodes[call.name] = call.node
         session.add_call(call)
 
-    def _parts(self, session: SessionState, call: SequenceCall) -> list[float]:
-        contexts = session.contexts(call.place)
+    def _parts(self, session: SessionState, call: SequenceCall, contexts: CallContexts) -> list[float]:
         known = len(self._places)
         probabilities = [self._grams[name].chance(contexts[name], call.name, known) for name in PARTS[:4]]
         return probabilities + [compute_call_cache_probability(session, part, call.name) for part in PARTS[4:]]
@@ -309,4 +314,5 @@ def _make_even_mixture(active: Sequence[bool]) -> list[float]:
 
 
 def _mix_call_probabilities(weights: Sequence[float], parts: Sequence[float]) -> float:
-    return sum(map(mul, weights, parts))
+    mixed: float = sum(map(mul, weights, parts))
+    return mixed

@@ -15,7 +15,7 @@ _SOURCES = MappingProxyType({"observed": 1.0, "inferred": 0.7, "template": 0.5})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRules:
-    """How edges are weighted and promoted, and when a session is over."""
+    """How edges are weighted and promoted."""
 
     type_weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _TYPES)
     """The weight of an edge by its type."""
@@ -25,8 +25,6 @@ class GraphRules:
     """An edge that was counted this often is observed."""
     promote_by: Literal["observations", "executions"] = "observations"
     """The count for that: every observation, or every execution once."""
-    settled_hours: float = 24.0
-    """A session without new records for this long is over, and what it taught is stored."""
 
     def __post_init__(self) -> None:
         for name in ("type_weights", "source_weights"):
@@ -39,4 +37,3 @@ class GraphRules:
         check_rule_order(*((f"graph.source_weights.{name}", self.source_weights[name]) for name in reversed(_SOURCES)))
         check_rule_choice("graph.promote_by", self.promote_by, PROMOTIONS)
         check_rule_range("graph.promote_count_min", self.promote_count_min, least=1)
-        check_rule_range("graph.settled_hours", self.settled_hours, least=0)
