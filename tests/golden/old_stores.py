@@ -32,6 +32,7 @@ COMMITS = {
     "9": "27d3d605",
     "10": "594dbbc6",
     "11": "cbf9e0b6",
+    "12": "e7284796",
 }
 """The commit that made each store. A name starts with the schema's version; the rest says how it differs from the
 migrations of today."""

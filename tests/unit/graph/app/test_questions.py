@@ -231,7 +231,7 @@ def test_without_numpy_related_nodes_name_the_extra(world: World, monkeypatch: p
 
 
 @given(st.data())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_order_of_records_gives_the_answers_of_learning_everything_again(data: st.DataObject) -> None:
     """Sessions grow late, two agents share an id, a session comes back as an execution, and records are erased."""
     with TemporaryDirectory() as folder:
