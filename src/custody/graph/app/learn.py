@@ -182,7 +182,7 @@ class _LearnPlan(Struct, frozen=True):
 
     @property
     def is_behind(self) -> bool:
-        """Return whether a chain has records that were not looked at."""
+        """Return whether a chain has records that were not read."""
         return any(self.stored.get(name, (0, ""))[0] < seq for name, seq in self.heads.items())
 
 
