@@ -94,8 +94,8 @@ PARTS = ("siblings", "flat", "failures", "marks", "often", "follower")
 
 ORDERS = MappingProxyType({"siblings": 4, "flat": 3, "failures": 3, "marks": 3})
 """Previous calls that each context uses."""
-CALLS_REMEMBERED = max(ORDERS.values())
-"""Calls of a session that the contexts are built from: as many as the longest of them uses."""
+CALLS_REMEMBERED = max(ORDERS.values()) + 1
+"""Calls of a session that the contexts are built from: one more than any of them uses."""
 CACHE_DECAY = 0.95
 """The weight of a call of the session, one call later."""
 FIT_SHARES = (0.5, 0.8)
