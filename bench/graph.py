@@ -6,8 +6,9 @@ Both sides hold every edge with its type, source, counts and times; networkx as 
 a pair of nodes may have an edge of each type. *pair* is the cheapest path between two nodes, searched from both ends on
 both sides; *oneway* is the same against networkx's plain Dijkstra. *hub* is Adamic-Adar from a node with a hundredth of
 all nodes as neighbors to all others, by the document's formula, which is networkx's own times the weight. *update* is
-one observation of an edge in the large graph against the same in one of a thousand edges. Memory is what Python
-allocates while a graph is built, the matrix of *hub* included.
+one observation of an edge in the large graph against the same in one of a thousand edges. *late* is a late call of an
+old session among many recorded sessions, until the graph is complete again, against the same among a tenth of them.
+Memory is what Python allocates while a graph is built, the matrix of *hub* included. Times are CPU.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import math
 import random
 import sys
 import tempfile
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,11 +31,19 @@ from bench.columns import columns
 from bench.progress import Progress
 from bench.runner import Bench, Ground, Sides, judged, measure
 from bench.stats import PAIRS_MIN
+from bench.store import BATCH, START_S
+from custody.core.ids import EventId
+from custody.core.wire.arrival import Arrival, arrival_from_bytes
+from custody.core.wire.time import format_timestamp
+from custody.graph.app.learn import learn_call_graph
 from custody.graph.engine import GraphEngine
 from custody.graph.lessons import EdgeCounts, Lesson
-from custody.graph.model import Edge, EdgeSource, EdgeType, Node
+from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Node
 from custody.graph.paths import WEIGHT_MIN
 from custody.graph.rules import GraphRules
+from custody.store import Heads, Store, StoreEnvironment, open_sqlite, split_row_batches
+from custody.workspace.wiring import VIEWS
+from custody.workspace.workspace import Workspace
 
 SIZES = (1_000, 100_000)
 SMALL = 1_000
@@ -43,6 +53,8 @@ ASKED = 20
 """Pairs per call, one after another."""
 HUB = "s:hub"
 MEMORY = at_most(0.334)
+SESSIONS, CALLS, TOOLS = 1_000, 20, 40
+"""Sessions of the larger store of *late*, the calls of each, and the tools they call."""
 SEED = 4
 RULES = GraphRules()
 
@@ -205,6 +217,56 @@ def _updates(engine: GraphEngine) -> Callable[[], None]:
     return update
 
 
+def late_sides(ground: Ground) -> Sides:
+    """Record a late call and learn, in a store of many sessions and in one of few."""
+    many, few = (_late(ground.folder / str(sessions), sessions) for sessions in (SESSIONS, SESSIONS // 10))
+    return Sides(many, few)
+
+
+def _late(folder: Path, sessions: int) -> Callable[[], int]:
+    """Return a late call of a session in the middle; it must become part of the graph."""
+    folder.mkdir()
+    store = Store(
+        open_sqlite(folder / "custody.db"), VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(folder))
+    )
+    workspace = Workspace(folder)
+    for batch in split_row_batches((_a_call(n, n // CALLS) for n in range(sessions * CALLS)), BATCH):
+        store.append(batch)
+    numbers = iter(range(sessions * CALLS, 10**12))
+
+    def calls() -> int:
+        learned = learn_call_graph(workspace, store, RULES)
+        return sum(node.count for node in learned.engine.book.nodes.values() if node.kind is Kind.TOOL)
+
+    def late() -> int:
+        number = next(numbers)
+        store.append([_a_call(number, sessions // 2)])
+        if calls() != number + 1:
+            raise BenchError("a late call is not in the graph")
+        return number
+
+    if calls() != sessions * CALLS:
+        raise BenchError("not every call is in the graph")
+    return late
+
+
+def _a_call(n: int, session: int) -> Arrival:
+    """Return the ``n``-th call: sessions use different tools, so that their edges differ."""
+    at = format_timestamp((START_S + 60 * n) * 1_000_000_000)
+    event = {"custody": 1, "kind": "call", "id": f"c{n}", "at": at, "ended_at": at, "agent": "robot"}
+    event |= {"session": f"s{session}", "name": f"tool-{n * (session % 7 + 1) % TOOLS}", "status": "ok"}
+    return arrival_from_bytes(EventId(f"{n:020d}-4-{n:016x}"), json.dumps(event).encode())
+
+
+LATE = Bench(
+    name="graph-late",
+    what="a late call of an old session, until the graph is complete again",
+    baseline="the same among a tenth of the sessions",
+    set_up=late_sides,
+    bar=at_most(3),
+)
+
+
 def benches(edges: int) -> tuple[Bench, ...]:
     """Return the ratios for a graph of this size."""
     size = f"{edges // 1000}k" if edges < 1_000_000 else f"{edges // 1_000_000}m"
@@ -226,7 +288,7 @@ def benches(edges: int) -> tuple[Bench, ...]:
     )
 
 
-BENCHES = benches(SIZES[-1])
+BENCHES = (*benches(SIZES[-1]), LATE)
 
 
 def allocated(build: Callable[[int], object], edges: int) -> int:
@@ -257,7 +319,11 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
         bench for edges in args.edges for bench in benches(edges) if args.only in (None, bench.name.split("-")[1])
     ]
     with tempfile.TemporaryDirectory() as folder, Progress(err) as tell:
-        results = [measure(bench, Ground(Path(folder)), pairs=args.pairs, tell=tell) for bench in wanted]
+        wanted += [LATE] if args.only in (None, "late") else []
+        results = [
+            measure(bench, Ground(Path(folder)), pairs=args.pairs, clock=time.process_time_ns, tell=tell)
+            for bench in wanted
+        ]
         memory = [memory_row(edges) for edges in args.edges if args.only in (None, "memory")]
     if args.json:
         print(json.dumps(report.as_json(results) | {"memory": memory}), file=out)
@@ -270,7 +336,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench graph", description=__doc__)
     parser.add_argument("--edges", type=int, nargs="+", default=SIZES, metavar="N", help="sizes (%(default)s)")
-    parser.add_argument("--only", choices=("pair", "oneway", "hub", "update", "memory"), help="one of the five")
+    parser.add_argument("--only", choices=("pair", "oneway", "hub", "update", "late", "memory"), help="one of the six")
     parser.add_argument("--pairs", type=int, default=PAIRS_MIN, metavar="N", help="pairs per round (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     return parser

@@ -2,9 +2,13 @@
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
+from custody.core.ids import RecordRef, Seq
+from custody.graph.calls import CallPlace, SequenceCall
+from custody.graph.contribution import Contribution, EdgePart
 from custody.graph.engine import GraphEngine, Template
-from custody.graph.model import Edge, EdgeType, EventType, TraceEvent, UnitId
+from custody.graph.model import Edge, EdgeType, EventType, Kind, Node, TraceEvent, UnitId
 from custody.graph.queries import GraphTables
 from custody.store import Store
 from tests.builders.events import an_arrival
@@ -30,6 +34,17 @@ def events(names: list[str], execution: str) -> list[TraceEvent]:
             )
     events.append(TraceEvent(type=EventType.CAPABILITY_END, trace_id="c", name="cap", at_ns=10**9, execution=execution))
     return events
+
+
+LEARNED = Contribution(
+    UnitId("execution", "e1"),
+    7,
+    ("größe",),
+    {"no-end": 2},
+    (Node("fs:read", Kind.TOOL, 3, 1, 0, 0),),
+    (EdgePart(1, Edge("fs:read", "fs:write", EdgeType.CONTAINS, count=2, executions=1, last_ns=9)),),
+    ((SequenceCall("Read .py", "fs:read", CallPlace("1", "turn"), failed=True, file="2"),),),
+)
 
 
 # Conformance: 004-006, 004-022, 004-038
@@ -58,11 +73,13 @@ def test_another_opening_finds_the_stored_graph(store: Store, open_store: Opener
     engine.update_from_code_execution(events(["read", "write"], "e1"))
     with store.writing():
         engine.persist_edges(GraphTables(store))
-        GraphTables(store).put_units({UnitId("execution", "e1"): 6, UnitId("session", "s1"): -1})
-        GraphTables(store).put_units({UnitId("session", "s1"): 3})
+        GraphTables(store).put_contributions([LEARNED], {LEARNED.unit: 6})
         GraphTables(store).set_state("chain", 7, "1")
     again = GraphTables(open_store())
-    assert again.units() == {UnitId("execution", "e1"): 6, UnitId("session", "s1"): 3}
+    assert again.units() == {LEARNED.unit: 6}
+    assert [*again.contributions()] == [*again.contributions([LEARNED.unit])] == [structs.replace(LEARNED, calls=())]
+    assert again.parts_of_edge(LEARNED.parts[0].edge.key) == [(LEARNED.unit, LEARNED.parts[0].edge)]
+    assert again.unit_calls() == {LEARNED.unit: LEARNED.calls}
     assert again.state() == {"chain": (7, "1")}
     assert sorted((edge.type.value, edge.source.value) for edge in again.edges()) == [
         ("contains", "inferred"),
@@ -72,6 +89,7 @@ def test_another_opening_finds_the_stored_graph(store: Store, open_store: Opener
     with store.writing():
         GraphTables(store).forget()
     assert (list(again.edges()), list(again.nodes()), again.units(), again.state()) == ([], [], {}, {})
+    assert [*again.contributions()] == [] and again.acyclic_edges() == []
 
 
 def test_a_row_of_an_unknown_type_is_skipped_and_not_deleted(store: Store) -> None:
@@ -88,11 +106,17 @@ def test_units_with_records_after_a_position(store: Store) -> None:
     assert GraphTables(store).list_units_after(head.store, 0) == {UnitId("session", "s1"), UnitId("execution", "e1")}
     assert GraphTables(store).list_units_after(head.store, int(head.seq) - 1) == {UnitId("execution", "e1")}
     assert GraphTables(store).list_units_after(head.store, int(head.seq)) == set()
-    assert GraphTables(store).places([UnitId("session", "s1"), UnitId("execution", "e1"), UnitId("session", "no")]) == {
-        UnitId("session", "s1"): 1,
-        UnitId("execution", "e1"): 1,
-        UnitId("session", "no"): 0,
-    }
+    assert GraphTables(store).count_unit_rows() == {UnitId("session", "s1"): 1, UnitId("execution", "e1"): 1}
+
+
+def test_units_with_erased_bodies_after_a_position(store: Store) -> None:
+    store.append([an_arrival("call", event="1", session="s1"), an_arrival("call", event="2", session="s2")])
+    (head,) = store.tables.chains()
+    record = store.tables.record(RecordRef(head.store, Seq(int(head.seq) - 1)))
+    assert record is not None
+    store.erase([record.entry.digest], who="ana", why="a test")
+    assert UnitId("session", "s1") not in GraphTables(store).count_unit_rows()
+    assert UnitId("session", "s2") not in GraphTables(store).list_units_after(head.store, int(head.seq))
 
 
 # Conformance: 004-039

@@ -33,6 +33,7 @@ COMMITS = {
     "10": "594dbbc6",
     "11": "cbf9e0b6",
     "12": "2dfdb86f",
+    "13": "644467bb",
 }
 """The commit that made each store. A name starts with the schema's version; the rest says how it differs from the
 migrations of today."""

@@ -77,6 +77,33 @@ class TopologicalOrder:
         return reached
 
 
+def find_cyclic_edges(keys: Iterable[EdgeKey]) -> set[EdgeKey]:
+    """Return the edges that would close a cycle of their type if the edges are added in this order."""
+    cyclic: set[EdgeKey] = set()
+    arcs = {kind: _TypedArcs() for kind in ACYCLIC}
+    for start, end, kind in keys:
+        if not arcs[kind].add(start, end):
+            cyclic.add((start, end, kind))
+    return cyclic
+
+
+class _TypedArcs:
+    """Arcs of one type without a cycle."""
+
+    def __init__(self) -> None:
+        self._after: dict[str, list[str]] = {}
+        self._before: dict[str, list[str]] = {}
+        self._order = TopologicalOrder(lambda node: self._after.get(node, ()), lambda node: self._before.get(node, ()))
+
+    def add(self, start: str, end: str) -> bool:
+        """Add an arc; return False if it would close a cycle."""
+        is_allowed = self._order.allows(start, end)
+        if is_allowed:
+            self._after.setdefault(start, []).append(end)
+            self._before.setdefault(end, []).append(start)
+        return is_allowed
+
+
 class LessonEffect(Struct, frozen=True):
     """The effect of a lesson: the edges it touched, those it promoted, and those that would have closed a cycle."""
 

@@ -9,6 +9,9 @@ other parts share its weight: each pattern of active parts has its own weights.
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import repeat
+from operator import add, mul, truediv
 from types import MappingProxyType
 
 from msgspec import Struct, field
@@ -40,7 +43,9 @@ class Grams:
     def add(self, context: Sequence[Hashable], call: str) -> None:
         """Count ``call`` after ``context`` and after each of its shorter forms."""
         for key in self._keys(context):
-            continuations = self._continuations.setdefault(key, _Continuations())
+            continuations = self._continuations.get(key)
+            if continuations is None:
+                continuations = self._continuations[key] = _Continuations()
             continuations.total += 1
             continuations.counts[call] = continuations.counts.get(call, 0) + 1
 
@@ -71,8 +76,9 @@ class Grams:
                 chances[calls[call]] += count / total
         return chances
 
-    def _keys(self, context: Sequence[Hashable]) -> Iterator[tuple[Hashable, ...]]:
-        return (tuple(context[:length]) for length in range(min(self.order, len(context)) + 1))
+    def _keys(self, context: Sequence[Hashable]) -> list[tuple[Hashable, ...]]:
+        longest = tuple(context[: self.order])
+        return [longest[:length] for length in range(len(longest) + 1)]
 
     def _iterate_continuations(self, context: Sequence[Hashable]) -> Iterator[_Continuations]:
         """Yield the calls that followed the context, from its shortest form on, until there are none."""
@@ -88,8 +94,8 @@ PARTS = ("siblings", "flat", "failures", "marks", "often", "follower")
 
 ORDERS = MappingProxyType({"siblings": 4, "flat": 3, "failures": 3, "marks": 3})
 """Previous calls that each context uses."""
-CALLS_REMEMBERED = 16
-"""Calls of a session that the contexts are built from: more than any of them uses."""
+CALLS_REMEMBERED = max(ORDERS.values()) + 1
+"""Calls of a session that the contexts are built from: one more than any of them uses."""
 CACHE_DECAY = 0.95
 """The weight of a call of the session, one call later."""
 FIT_SHARES = (0.5, 0.8)
@@ -111,6 +117,10 @@ class CallSuggestion(Struct, frozen=True):
     chance: float
     parts: tuple[tuple[str, float], ...]
     edges: tuple[Edge, ...]
+
+
+CallContexts = dict[str, list[Hashable]]
+"""The calls before a call, for each context, latest first."""
 
 
 class SessionState(Struct):
@@ -141,7 +151,7 @@ class SessionState(Struct):
             self.scale = 1.0
         self.last = call
 
-    def contexts(self, place: CallPlace) -> dict[str, list[Hashable]]:
+    def contexts(self, place: CallPlace) -> CallContexts:
         """Return the calls before ``place``, for each context, latest first."""
         siblings = list(self.inside.get(place.inside, ()))
         marked: list[Hashable] = []
@@ -171,15 +181,16 @@ class NextModel:
 
     def chance(self, session: SessionState, call: SequenceCall) -> float:
         """Return the probability that exactly this call is next; the rest up to 1 is for unknown calls."""
-        return _mix_call_probabilities(self._mixture(session), self._parts(session, call))
+        return _mix_call_probabilities(self._mixture(session), self._parts(session, call, session.contexts(call.place)))
 
     def add_call(self, session: SessionState, call: SequenceCall) -> float:
         """Learn from a call; return its probability before it was made."""
-        parts, mixture = self._parts(session, call), self._mixture(session)
+        contexts = session.contexts(call.place)
+        parts, mixture = self._parts(session, call, contexts), self._mixture(session)
         chance = _mix_call_probabilities(mixture, parts)
         for place, part in enumerate(parts):
             mixture[place] += ONLINE_SHARE * (mixture[place] * part / chance - mixture[place])
-        self._count(session, call)
+        self._count(session, call, contexts)
         return chance
 
     def fit(self, sessions: Sequence[Sequence[SequenceCall]]) -> None:
@@ -191,9 +202,10 @@ class NextModel:
         for calls in sessions:
             session = SessionState()
             for call in calls:
+                contexts = session.contexts(call.place)
                 if first <= counted < last:
-                    rows.setdefault(self._list_active_parts(session), []).append(self._parts(session, call))
-                self._count(session, call)
+                    rows.setdefault(self._list_active_parts(session), []).append(self._parts(session, call, contexts))
+                self._count(session, call, contexts)
                 counted += 1
         for active, part_rows in rows.items():
             self._mixtures[active] = fit_call_mixture(part_rows, active)
@@ -222,15 +234,14 @@ class NextModel:
             for number in best[:limit]
         ]
 
-    def _count(self, session: SessionState, call: SequenceCall) -> None:
-        for name, context in session.contexts(call.place).items():
+    def _count(self, session: SessionState, call: SequenceCall, contexts: CallContexts) -> None:
+        for name, context in contexts.items():
             self._grams[name].add(context, call.name)
         self._places.setdefault(call.name, len(self._places))
         self._nodes[call.name] = call.node
         session.add_call(call)
 
-    def _parts(self, session: SessionState, call: SequenceCall) -> list[float]:
-        contexts = session.contexts(call.place)
+    def _parts(self, session: SessionState, call: SequenceCall, contexts: CallContexts) -> list[float]:
         known = len(self._places)
         probabilities = [self._grams[name].chance(contexts[name], call.name, known) for name in PARTS[:4]]
         return probabilities + [compute_call_cache_probability(session, part, call.name) for part in PARTS[4:]]
@@ -265,12 +276,14 @@ def fit_call_mixture(rows: Sequence[Sequence[float]], active: Sequence[bool], ro
     [0.99, 0.01]
     """
     weights = _make_even_mixture(active)
+    columns = list(zip(*rows, strict=True))
     for _ in range(rounds):
-        counts = [1.0 if is_active else 0.0 for is_active in active]
-        for row in rows:
-            chance = _mix_call_probabilities(weights, row)
-            for place, part in enumerate(row):
-                counts[place] += weights[place] * part / chance
+        chances = [_mix_call_probabilities(weights, row) for row in rows]
+        # One column after the other, each added up in the order of the rows.
+        counts = [
+            reduce(add, map(truediv, map(mul, repeat(weight), column), chances), 1.0) if is_active else 0.0
+            for weight, column, is_active in zip(weights, columns, active, strict=True)
+        ]
         weights = [count / sum(counts) for count in counts]
     return weights
 
@@ -299,4 +312,5 @@ def _make_even_mixture(active: Sequence[bool]) -> list[float]:
 
 
 def _mix_call_probabilities(weights: Sequence[float], parts: Sequence[float]) -> float:
-    return sum(weight * part for weight, part in zip(weights, parts, strict=True))
+    mixed: float = sum(map(mul, weights, parts))
+    return mixed

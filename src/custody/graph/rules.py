@@ -17,7 +17,7 @@ _SOURCES = MappingProxyType({"observed": 1.0, "inferred": 0.7, "template": 0.5})
 
 
 class GraphRules(Struct, frozen=True, kw_only=True):
-    """How edges are weighted and promoted, and when a session is over."""
+    """How edges are weighted and promoted."""
 
     type_weights: Mapping[str, float] = field(default_factory=lambda: _TYPES)
     """The weight of an edge by its type."""
@@ -27,8 +27,6 @@ class GraphRules(Struct, frozen=True, kw_only=True):
     """An edge that was counted this often is observed."""
     promote_by: Literal["observations", "executions"] = "observations"
     """The count for that: every observation, or every execution once."""
-    settled_hours: float = 24.0
-    """A session without new records for this long is over, and what it taught is stored."""
 
     def __post_init__(self) -> None:
         for name in ("type_weights", "source_weights"):
@@ -41,7 +39,6 @@ class GraphRules(Struct, frozen=True, kw_only=True):
         check_rule_order(*((f"graph.source_weights.{name}", self.source_weights[name]) for name in reversed(_SOURCES)))
         check_rule_choice("graph.promote_by", self.promote_by, PROMOTIONS)
         check_rule_range("graph.promote_count_min", self.promote_count_min, least=1)
-        check_rule_range("graph.settled_hours", self.settled_hours, least=0)
 
     def __hash__(self) -> int:
         return hash_struct(self, but=("type_weights", "source_weights"))

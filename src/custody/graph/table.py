@@ -80,14 +80,13 @@ class EdgeTable:
         self._successes[row] += counts.successes
         self._failures[row] += counts.failures
         if counts.first_ns is not None:
-            first = _clamp_edge_time(counts.first_ns)
+            first = clamp_edge_time(counts.first_ns)
             self._first[row] = first if self._first[row] == _UNKNOWN else min(self._first[row], first)
         if counts.last_ns is not None:
-            self._last[row] = max(self._last[row], _clamp_edge_time(counts.last_ns))
+            self._last[row] = max(self._last[row], clamp_edge_time(counts.last_ns))
         if counts.evidence:
             self._evidence[row] = merge_edge_witnesses(self._evidence.get(row, ()), counts.evidence)
-        reached = (self._executions if rules.promote_by == "executions" else self._count)[row]
-        source = EdgeSource.OBSERVED if reached >= rules.promote_count_min else EdgeSource.INFERRED
+        source = source_from_counts(self._count[row], self._executions[row], rules)
         before = self.look[row]
         self.look[row] = min(before, find_edge_class(self.type(row), source))
         return self.look[row] != before
@@ -118,8 +117,8 @@ class EdgeTable:
         self._executions[row] = edge.executions
         self._successes[row] = edge.successes
         self._failures[row] = edge.failures
-        self._first[row] = _UNKNOWN if edge.first_ns is None else _clamp_edge_time(edge.first_ns)
-        self._last[row] = _UNKNOWN if edge.last_ns is None else _clamp_edge_time(edge.last_ns)
+        self._first[row] = _UNKNOWN if edge.first_ns is None else clamp_edge_time(edge.first_ns)
+        self._last[row] = _UNKNOWN if edge.last_ns is None else clamp_edge_time(edge.last_ns)
         if edge.evidence:
             self._evidence[row] = edge.evidence
 
@@ -129,12 +128,18 @@ def find_edge_class(kind: EdgeType, source: EdgeSource) -> int:
     return _OF_TYPE[kind] * len(_SOURCES) + _OF_SOURCE[source]
 
 
+def source_from_counts(count: int, executions: int, rules: GraphRules) -> EdgeSource:
+    """Return whether an edge was observed often enough to be more than inferred."""
+    reached = executions if rules.promote_by == "executions" else count
+    return EdgeSource.OBSERVED if reached >= rules.promote_count_min else EdgeSource.INFERRED
+
+
 def compute_edge_weight(kind: EdgeType, source: EdgeSource, rules: GraphRules) -> float:
     """Return the weight of an edge: the weight of its type times the factor of its source."""
     return rules.type_weights[kind.value] * rules.source_weights[source.value]
 
 
-def _clamp_edge_time(at_ns: int) -> int:
+def clamp_edge_time(at_ns: int) -> int:
     """Return the nearest time that a column can hold."""
     return max(-_MOST, min(at_ns, _MOST))
 

@@ -74,6 +74,7 @@ DROPPED: Mapping[str, str] = MappingProxyType(
         "graph.path_weight_min": "custody.graph.paths:WEIGHT_MIN",
         "graph.repairs_told_max": "",
         "graph.same_id_max": "custody.graph.spans:SAME_ID_MAX",
+        "graph.settled_hours": "",
         "graph.similar_max": "custody.graph.similarity:SIMILAR_MAX",
         "graph.similar_witnesses_max": "custody.graph.similarity:WITNESSES_MAX",
         "graph.spans_drawn_max": "custody.graph.elements:DRAWN_MAX",

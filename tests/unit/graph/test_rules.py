@@ -42,7 +42,6 @@ def test_the_numbers_of_the_page() -> None:
         ({"source_weights": {"observed": 0.2, "inferred": 0.7, "template": 0.5}}, "graph.source_weights"),
         ({"promote_count_min": 0}, "graph.promote_count_min"),
         ({"promote_by": "chance"}, "graph.promote_by"),
-        ({"settled_hours": -1.0}, "graph.settled_hours"),
     ],
 )
 def test_an_invalid_number_is_refused_by_name(wrong: dict[str, Any], rule: str) -> None:

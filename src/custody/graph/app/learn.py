@@ -1,10 +1,11 @@
-"""The call graph: learned once from finished sessions, and again for each query from those that may continue.
+"""The call graph: the sum of what each session and execution adds to it.
 
-A session or an execution is finished when nothing was added to it for ``graph.settled_hours``. When more is added to a
-finished one, everything is learned again, because counts cannot be subtracted.
+What each adds is stored. When a session grows, is replaced or loses records, its old part is subtracted and its new one
+added, so that the graph is always the one that learning everything again would give.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct, field
 
@@ -17,7 +18,16 @@ from custody.core.wire.time import format_timestamp
 from custody.graph import queries as span_views
 from custody.graph.app.session_spans import load_session_spans, session_from_execution_id
 from custody.graph.calls import SequenceCall, calls_from_spans
-from custody.graph.engine import GraphEngine
+from custody.graph.contribution import (
+    Contribution,
+    GraphSums,
+    list_acyclic_edges,
+    make_contribution,
+    order_acyclic_edges,
+    sum_contributions,
+    sum_repairs,
+)
+from custody.graph.engine import GraphEngine, Snapshot
 from custody.graph.model import UnitId
 from custody.graph.queries import GraphTables, list_decisions_between
 from custody.graph.rules import GraphRules
@@ -29,11 +39,8 @@ from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
-LEARNED_BY = "2"
+LEARNED_BY = "3"
 """Change it when the same records would give another graph."""
-OPEN = -1
-"""Stored in place of a number of records for a unit that may continue."""
-HOUR_NS = 3_600 * 1_000_000_000
 
 
 class Unit(Struct, frozen=True):
@@ -63,17 +70,46 @@ class Unit(Struct, frozen=True):
 
 
 class LearnedGraph(Struct):
-    """The current engine, and the repairs of what was learned just now."""
+    """The current engine, the number of units that it learned from, and the repairs that these needed.
+
+    ``changed`` holds the units whose new part could not be stored.
+    """
 
     engine: GraphEngine
     rules: GraphRules
     units: int = 0
     repairs: dict[str, int] = field(default_factory=dict)
+    changed: Mapping[UnitId, Contribution | None] = field(default_factory=dict)
 
-    def learn_unit(self, unit: Unit) -> None:
-        """Learn from one unit."""
-        for code, count in self.engine.update_from_code_execution(unit.spans).repairs.items():
-            self.repairs[code.value] = self.repairs.get(code.value, 0) + count
+    def list_unit_starts(self, store: Store) -> dict[UnitId, tuple[int, tuple[str, ...]]]:
+        """Return when each unit started, and the agents of its calls, by unit."""
+        starts = GraphTables(store).unit_starts()
+        for unit, contribution in self.changed.items():
+            starts.pop(unit, None)
+            if contribution is not None:
+                starts[unit] = contribution.first_ns, contribution.agents
+        return {unit: starts[unit] for unit in sorted(starts)}
+
+    def list_calls(self, store: Store) -> dict[UnitId, tuple[tuple[SequenceCall, ...], ...]]:
+        """Return the calls of each unit in order, one run per session in it."""
+        calls = GraphTables(store).unit_calls()
+        for unit, contribution in self.changed.items():
+            calls.pop(unit, None)
+            if contribution is not None:
+                calls[unit] = contribution.calls
+        return calls
+
+    def learn_part(self, store: Store, units: Collection[UnitId]) -> Snapshot:
+        """Return the graph of these units alone."""
+        contributions = [*GraphTables(store).contributions([unit for unit in units if unit not in self.changed])]
+        contributions += [new for unit, new in self.changed.items() if unit in units and new is not None]
+        return _engine_from_sums(sum_contributions(contributions, self.rules), self.rules).get_graph_snapshot()
+
+
+def _engine_from_sums(sums: GraphSums, rules: GraphRules) -> GraphEngine:
+    engine = GraphEngine(rules)
+    engine.book.load(sums.nodes.values(), sums.edges.values())
+    return engine
 
 
 def load_graph_rules(workspace: Workspace) -> GraphRules:
@@ -82,22 +118,27 @@ def load_graph_rules(workspace: Workspace) -> GraphRules:
 
 
 def learn_call_graph(workspace: Workspace, store: Store, rules: GraphRules) -> LearnedGraph:
-    """Learn the graph from the store's records; if the store is writable, finished units are stored for later."""
-    learned = LearnedGraph(GraphEngine(rules), rules)
+    """Return the graph of all units; what changed is learned again and stored if the store is writable."""
+    tables = GraphTables(store)
     with store.reading():
         plan = _plan_graph_learning(store, rules)
-        if not plan.is_fresh_start:
-            learned.engine.sync_from_database(GraphTables(store))
-        finished, unfinished = _learn_finished_units(workspace, store, plan, learned)
-    try:
-        with store.writing():
-            _store_learned_graph(store, plan, learned.engine, finished, unfinished)
-    except StoreUnwritable:
-        pass  # the next query learns it again
-    for unit in unfinished:
-        learned.learn_unit(unit)
-    learned.units = len(plan.known) + len(finished) + len(unfinished)
-    return learned
+        new = _learn_changed_units(workspace, store, plan)
+        sums = GraphSums() if plan.is_fresh_start else GraphSums(tables.nodes(), tables.edges())
+        if new or plan.changed:
+            _replace_stored_parts(tables, plan, sums, new, rules)
+        repairs = [] if plan.is_fresh_start else tables.unit_repairs()
+    changed: dict[UnitId, Contribution | None] = dict.fromkeys(plan.changed) | {each.unit: each for each in new}
+    is_stored = not changed and not plan.is_behind and not (plan.is_fresh_start and plan.stored)
+    if not is_stored:
+        with suppress(StoreUnwritable), store.writing():  # the next query learns it again
+            is_stored = _store_learned_graph(store, plan, sums, new)
+    return LearnedGraph(
+        _engine_from_sums(sums, rules),
+        rules,
+        len(plan.places),
+        sum_repairs([*(found for unit, found in repairs if unit not in changed), *(each.repairs for each in new)]),
+        {} if is_stored else changed,
+    )
 
 
 def iterate_call_units(
@@ -127,15 +168,19 @@ def iterate_traced_session_spans(store: Store, session: SessionId) -> Iterator[O
 
 
 class _LearnPlan(Struct, frozen=True):
-    """The units to learn, whether to learn everything again, and the stored state when that was decided."""
+    """The units to learn or to remove, whether everything is new, and the stored state when that was decided."""
 
     version: str
     stored: dict[str, tuple[int, str]]
-    known: dict[UnitId, int]
-    waiting: tuple[UnitId, ...]
+    changed: tuple[UnitId, ...]
     places: dict[UnitId, int]
     heads: dict[str, int]
     is_fresh_start: bool
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether a chain has records that were not read."""
+        return any(self.stored.get(name, (0, ""))[0] < seq for name, seq in self.heads.items())
 
 
 def _plan_graph_learning(store: Store, rules: GraphRules) -> _LearnPlan:
@@ -144,53 +189,55 @@ def _plan_graph_learning(store: Store, rules: GraphRules) -> _LearnPlan:
     stored, known = tables.state(), tables.units()
     heads: dict[str, int] = {head.store: int(head.seq) for head in store.tables.chains() if head.store != PENDING}
     is_fresh_start = any(by != version or heads.get(name, 0) < seq for name, (seq, by) in stored.items())
-    waiting = _drop_reimported_executions(store, _find_changed_call_units(store, stored)) | {
-        unit for unit, places in known.items() if places == OPEN
-    }
-    places = tables.places(sorted(waiting))
-    # A learned unit has more records now: its counts cannot be subtracted.
-    is_fresh_start = is_fresh_start or any(known.get(unit, OPEN) not in (OPEN, places[unit]) for unit in waiting)
+    places = _count_call_unit_rows(store)
     if is_fresh_start:
-        every = list_call_units(store)
-        return _LearnPlan(version, stored, {}, every, tables.places(every), heads, is_fresh_start=True)
-    finished = {unit: count for unit, count in known.items() if count != OPEN}
-    return _LearnPlan(
-        version, stored, finished, tuple(sorted(waiting - finished.keys())), places, heads, is_fresh_start=False
-    )
+        return _LearnPlan(version, stored, tuple(sorted(places)), places, heads, is_fresh_start=True)
+    touched = _find_changed_call_units(store, stored)
+    changed = {unit for unit, count in places.items() if unit in touched or known.get(unit) != count}
+    changed |= known.keys() - places.keys()
+    return _LearnPlan(version, stored, tuple(sorted(changed)), places, heads, is_fresh_start=False)
 
 
-def _learn_finished_units(
-    workspace: Workspace, store: Store, plan: _LearnPlan, learned: LearnedGraph
-) -> tuple[list[UnitId], list[Unit]]:
-    """Learn from the finished units; return their ids, and the units that may continue."""
-    finished_ns = workspace.now_ns() - int(learned.rules.settled_hours * HOUR_NS)
-    finished: list[UnitId] = []
-    unfinished: list[Unit] = []
-    workspace.progress.start("learning from sessions", len(plan.waiting))
-    for unit in iterate_call_units(store, plan.waiting):
-        if unit.last_ns <= finished_ns:
-            learned.learn_unit(unit)
-            finished.append(unit.key)
-        else:
-            unfinished.append(unit)
+def _learn_changed_units(workspace: Workspace, store: Store, plan: _LearnPlan) -> list[Contribution]:
+    workspace.progress.start("learning from sessions", len(plan.changed))
+    contributions: list[Contribution] = []
+    for unit in iterate_call_units(store, (unit for unit in plan.changed if unit in plan.places)):
+        contributions.append(make_contribution(unit.key, unit.spans))
         workspace.progress.step(1)
-    return finished, unfinished
+    return contributions
 
 
-def _store_learned_graph(
-    store: Store, plan: _LearnPlan, engine: GraphEngine, finished: Sequence[UnitId], unfinished: Sequence[Unit]
+def _replace_stored_parts(
+    tables: GraphTables, plan: _LearnPlan, sums: GraphSums, new: Sequence[Contribution], rules: GraphRules
 ) -> None:
+    """Replace the stored parts of the changed units in ``sums``."""
+    changed = set(plan.changed)
+    old = [] if plan.is_fresh_start else [*tables.contributions(changed)]
+    sums.replace(old, new, lambda key: [edge for unit, edge in tables.parts_of_edge(key) if unit not in changed], rules)
+    positions = list_acyclic_edges(new)
+    if sorted(positions) != sorted(list_acyclic_edges(old)):
+        others = [] if plan.is_fresh_start else tables.acyclic_edges()
+        positions += [position for unit, position in others if unit not in changed]
+        sums.set_aside(order_acyclic_edges(positions))
+
+
+def _store_learned_graph(store: Store, plan: _LearnPlan, sums: GraphSums, new: Sequence[Contribution]) -> bool:
     """Store what was learned, inside a write; if another process stored meanwhile, skip it: nothing counts twice."""
     tables = GraphTables(store)
     if tables.state() != plan.stored:
-        return
+        return False
     if plan.is_fresh_start:
         tables.forget()
-    engine.persist_edges(tables)
-    tables.put_units({key: plan.places[key] for key in finished})
-    tables.put_units({unit.key: OPEN for unit in unfinished})
+    tables.delete_units(plan.changed)
+    tables.put_contributions(new, plan.places)
+    tables.delete(sums.changed_nodes - sums.nodes.keys(), sums.changed_edges - sums.edges.keys())
+    tables.put(
+        [sums.nodes[name] for name in sorted(sums.changed_nodes & sums.nodes.keys())],
+        [sums.edges[key] for key in sorted(sums.changed_edges & sums.edges.keys())],
+    )
     for name, seq in plan.heads.items():
         tables.set_state(name, seq, plan.version)
+    return True
 
 
 def _find_changed_call_units(store: Store, stored: dict[str, tuple[int, str]]) -> set[UnitId]:
@@ -203,21 +250,27 @@ def _find_changed_call_units(store: Store, stored: dict[str, tuple[int, str]]) -
 
 def list_call_units(store: Store) -> tuple[UnitId, ...]:
     """Return the id of every session and execution with recorded calls."""
-    every = {unit for head in store.tables.chains() for unit in GraphTables(store).list_units_after(head.store, 0)}
-    return tuple(sorted(_drop_reimported_executions(store, every)))
+    return tuple(sorted(_count_call_unit_rows(store)))
+
+
+def _count_call_unit_rows(store: Store) -> dict[UnitId, int]:
+    """Return the view rows of each unit, without executions that are exported and reimported sessions of this store."""
+    counts = GraphTables(store).count_unit_rows()
+    exported = {
+        unit: session[1]
+        for unit in counts
+        if unit.kind == "execution" and (session := session_from_execution_id(unit.id)) is not None
+    }
+    return {
+        unit: count
+        for unit, count in counts.items()
+        if unit not in exported or UnitId("session", exported[unit]) not in counts
+    }
 
 
 def list_imported_call_units(store: Store) -> set[UnitId]:
     """Return the ids of the sessions and executions with claims: imported records, or generic events."""
     return GraphTables(store).list_imported_units(IMPORT_EVENT, sorted(CLAIM_KINDS))
-
-
-def _drop_reimported_executions(store: Store, units: set[UnitId]) -> set[UnitId]:
-    """Return the units without executions that are exported and reimported sessions of this store."""
-    exported = ((unit, session_from_execution_id(unit.id)) for unit in units if unit.kind == "execution")
-    sessions = {unit: UnitId("session", session[1]) for unit, session in exported if session is not None}
-    places = GraphTables(store).places(sorted(set(sessions.values())))
-    return {unit for unit in units if unit not in sessions or not places[sessions[unit]]}
 
 
 def _find_span_start(span: ObservedSpan) -> int:

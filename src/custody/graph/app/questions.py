@@ -1,6 +1,6 @@
 """Queries on the call graph: the graph, a session's tree, paths, similar nodes, next calls, an order, differences."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 
@@ -11,7 +11,6 @@ from custody.core.ids import SessionId
 from custody.core.wire.time import parse_timestamp
 from custody.graph.app.learn import (
     LearnedGraph,
-    Unit,
     iterate_call_units,
     learn_call_graph,
     list_call_unit_outcomes,
@@ -28,7 +27,6 @@ from custody.graph.model import UnitId
 from custody.graph.paths import Cost
 from custody.graph.prediction import NEXT_MAX, NextModel, SessionState
 from custody.graph.queries import list_session_executions
-from custody.graph.rules import GraphRules
 from custody.graph.similarity import SIMILAR_MAX, Formula
 from custody.graph.spans import build_span_forest
 from custody.graph.tree_view import draw_call_tree
@@ -125,15 +123,19 @@ def suggest_next_tool_calls(
     """Return the likeliest next calls of a session, or after calls by their detailed names, such as ``Read .py``."""
     with _open_learned_graph(workspace) as (store, learned):
         own = () if session is None else find_call_units(store, session)
-        units = list(iterate_call_units(store, list_call_units(store)))
+        calls, starts = learned.list_calls(store), learned.list_unit_starts(store)
+        known = sorted(calls, key=lambda unit: (starts[unit][0], unit))
         state = SessionState()
         model = NextModel()
-        known = sorted(units, key=lambda unit: (unit.first_ns, unit.key))
-        training = [calls for unit in known if unit.key not in own for calls in unit.calls()]
+        training = [run for unit in known if unit not in own for run in calls[unit]]
         model.fit(training)
-        nodes = {call.name: call.node for calls in training for call in calls}
+        nodes = {call.name: call.node for run in training for call in run}
         requested = [SequenceCall(name, nodes.get(name, name)) for name in after]
-        calls_so_far = requested if session is None else _collect_unit_calls(known, own)
+        calls_so_far = (
+            requested
+            if session is None
+            else [call for unit in known if unit in own for run in calls[unit] for call in run]
+        )
         for call in calls_so_far:
             model.add_call(state, call)
         suggestions = learned.engine.suggest_next(model, state, limit=limit or NEXT_MAX)
@@ -171,10 +173,7 @@ def build_graph_dag(workspace: Workspace, nodes: Sequence[str]) -> GraphDagRepor
 def compare_call_graphs(workspace: Workspace, before: str, after: str, options: ViewOptions) -> GraphDiffReport:
     """Compare the graphs of two periods (``FROM..TO``, either end open) or of two agents (by name)."""
     with _open_learned_graph(workspace) as (store, learned):
-        units = list(iterate_call_units(store, list_call_units(store)))
-        old, new = (
-            learn_graph_snapshot(select_call_units(store, units, side), learned.rules) for side in (before, after)
-        )
+        old, new = (learned.learn_part(store, select_call_units(learned, store, side)) for side in (before, after))
     view = draw_snapshot_difference(old, new)
     return GraphDiffReport(
         outcome="fine",
@@ -248,27 +247,16 @@ def _resolve_graph_node(engine: GraphEngine, name: str) -> str:
     )
 
 
-def _collect_unit_calls(units: Sequence[Unit], own: Collection[UnitId]) -> list[SequenceCall]:
-    return [call for unit in units if unit.key in own for calls in unit.calls() for call in calls]
-
-
-def learn_graph_snapshot(units: Iterable[Unit], rules: GraphRules) -> Snapshot:
-    """Return the graph learned from these units alone."""
-    engine = GraphEngine(rules)
-    for unit in units:
-        engine.update_from_code_execution(unit.spans)
-    return engine.get_graph_snapshot()
-
-
-def select_call_units(store: Store, units: Sequence[Unit], side: str) -> list[Unit]:
+def select_call_units(learned: LearnedGraph, store: Store, side: str) -> set[UnitId]:
     """Return the units of an agent, or those that started in a period."""
-    matches = [unit for unit in units if side in {span.agent for span in unit.spans}]
+    starts = learned.list_unit_starts(store)
+    matches = {unit for unit, (_, agents) in starts.items() if side in agents}
     first, dots, last = side.partition("..")
     if dots and not matches:
         from_ns, to_ns = parse_timestamp(first) if first else 0, parse_timestamp(last) if last else 2**63
-        return [unit for unit in units if from_ns <= unit.first_ns < to_ns]
+        return {unit for unit, (first_ns, _) in starts.items() if from_ns <= first_ns < to_ns}
     if not matches:
-        known = sorted({span.agent for unit in units for span in unit.spans if span.agent is not None})
+        known = sorted({agent for _, agents in starts.values() for agent in agents})
         raise InputError(
             f"'{side}' is neither a period nor an agent with calls here",
             hint=f"a period is FROM..TO; agents: {', '.join(known) or 'none yet'}",

@@ -10,10 +10,9 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from custody.core.ids import AgentName
 from custody.core.views import ObservedSpan
-from custody.graph.app.learn import LearnedGraph, Unit, iterate_call_units, list_call_unit_outcomes, list_call_units
-from custody.graph.app.questions import learn_graph_snapshot, select_call_units
+from custody.graph.app.learn import LearnedGraph, Unit, list_call_unit_outcomes, list_call_units
+from custody.graph.app.questions import select_call_units
 from custody.graph.elements import (
     COLORS,
     Element,
@@ -27,8 +26,7 @@ from custody.graph.engine import Snapshot
 from custody.graph.graph_view import draw_graph_snapshot, draw_snapshot_difference
 from custody.graph.lane_view import draw_call_lanes
 from custody.graph.model import Edge, EdgeKey
-from custody.graph.queries import list_agent_sessions, list_agents_with_calls
-from custody.graph.rules import GraphRules
+from custody.graph.queries import list_agents_with_calls
 from custody.graph.spans import build_span_forest
 from custody.graph.tree_view import draw_call_tree
 from custody.graph.wire.report import GraphOutcome
@@ -145,10 +143,10 @@ def draw_learned_graph(learned: LearnedGraph, request: GraphViewRequest) -> Pict
     return _draw_graph_page(learned.engine.get_graph_snapshot(), request, units=learned.units, repairs=learned.repairs)
 
 
-def draw_agent_graph(store: Store, agent: str, request: GraphViewRequest, rules: GraphRules) -> Picture:
+def draw_agent_graph(store: Store, learned: LearnedGraph, agent: str, request: GraphViewRequest) -> Picture:
     """Draw the graph learned from the calls of one agent."""
-    units = _load_agent_call_units(store, agent)
-    return _draw_graph_page(learn_graph_snapshot(units, rules), request, units=len(units), repairs={})
+    units = select_call_units(learned, store, agent)
+    return _draw_graph_page(learned.learn_part(store, units), request, units=len(units), repairs={})
 
 
 def _draw_graph_page(whole: Snapshot, request: GraphViewRequest, *, units: int, repairs: Mapping[str, int]) -> Picture:
@@ -166,11 +164,10 @@ def _draw_graph_page(whole: Snapshot, request: GraphViewRequest, *, units: int, 
     )
 
 
-def draw_graph_difference(store: Store, request: GraphViewRequest, rules: GraphRules) -> Picture:
+def draw_graph_difference(store: Store, learned: LearnedGraph, request: GraphViewRequest) -> Picture:
     """Draw the difference between the two requested sides."""
-    units = list(iterate_call_units(store, list_call_units(store)))
-    sides = [select_call_units(store, units, side or "") for side in (request.before, request.after)]
-    old, new = (learn_graph_snapshot(side, rules) for side in sides)
+    sides = [select_call_units(learned, store, side or "") for side in (request.before, request.after)]
+    old, new = (learned.learn_part(store, side) for side in sides)
     counts: dict[EdgeKey, Edge] = {}
     for edge in (*old.edges, *new.edges):
         known = counts.get(edge.key)
@@ -179,15 +176,7 @@ def draw_graph_difference(store: Store, request: GraphViewRequest, rules: GraphR
     drawn = edges[request.skip : request.skip + DRAWN_MAX]
     view = draw_snapshot_difference(old, new, {edge.key for edge in drawn})
     left_out = max(len(edges) - request.skip - len(drawn), 0)
-    return _make_graph_picture(
-        view, request, units=len({unit.key for side in sides for unit in side}), left_out=left_out
-    )
-
-
-def _load_agent_call_units(store: Store, agent: str) -> list[Unit]:
-    sessions = list_agent_sessions(store, AgentName(agent))
-    keys = [key for key in list_call_units(store) if key.kind != "session" or key.id in sessions]
-    return select_call_units(store, list(iterate_call_units(store, keys)), agent)
+    return _make_graph_picture(view, request, units=len(sides[0] | sides[1]), left_out=left_out)
 
 
 def _filter_drawn_edges(edges: Iterable[Edge], request: GraphViewRequest) -> list[Edge]:

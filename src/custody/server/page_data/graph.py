@@ -48,16 +48,16 @@ class GraphMemory:
 
 def draw_graph_for_page(workspace: Workspace, memory: GraphMemory, request: GraphViewRequest) -> Picture:
     """Draw a picture; a ``NameNotFound`` if its session does not exist."""
-    rules = load_graph_rules(workspace)
     with workspace.reading() as store:
         if request.view in ("tree", "lanes"):
             keys = _find_units_for_page(store, request.session or "")
             return draw_session_calls(store, request, memory.units(workspace, store, keys))
+        learned = memory.read_graph(workspace, store)
         if request.view == "difference":
-            return draw_graph_difference(store, request, rules)
+            return draw_graph_difference(store, learned, request)
         if request.agent is not None:
-            return draw_agent_graph(store, request.agent, request, rules)
-        return draw_learned_graph(memory.read_graph(workspace, store), request)
+            return draw_agent_graph(store, learned, request.agent, request)
+        return draw_learned_graph(learned, request)
 
 
 def _find_units_for_page(store: Store, session: str) -> tuple[UnitId, ...]:
