@@ -60,6 +60,18 @@ def _objects(repository: Repository, target: CallTarget) -> None:
         assert list(objects.read_all([target.old, "1" * len(target.old), FileAt(target.new, RepoPath(b"a\nb"))]))
 
 
+def _share_connections(repository: Repository, target: CallTarget) -> None:
+    shared = repository.share_connections()
+    assert shared.connections is not None
+    try:
+        assert shared.head() == repository.head()
+        for _ in range(2):
+            with shared.objects() as objects:
+                assert isinstance(objects.read(target.new), Object)
+    finally:
+        shared.connections.close()
+
+
 def _resolve(repository: Repository, target: CallTarget) -> None:
     assert repository.resolve(target.new) == target.new
     for typed in ("HEAD", "HEAD~1", "--output=x", "nowhere", "refs/heads/--upload-pack=x", "1" * 40):
@@ -146,6 +158,7 @@ CALLS: dict[str, Callable[[Repository, CallTarget], object]] = {
     "parents": lambda repository, target: list(repository.parents([target.new])),
     "tree": lambda repository, target: list(repository.tree(target.new)),
     "objects": _objects,
+    "share_connections": _share_connections,
     "look_up": lambda repository, target: list(repository.look_up([target.new, FileAt(target.new, target.path)])),
     "ancestries": lambda repository, target: repository.ancestries([Ancestry(target.old, target.new)]),
     "roots": lambda repository, _: repository.roots(),

@@ -23,13 +23,20 @@ from tests.hostile.traps import ENVIRONMENTS, TRAPS, Trap, a_trap, hostile_repos
 from tests.house.guard import ROOT
 from tests.house.not_run import WORDS
 
-FACTS = {"place", "limits", "git_dir", "common_dir", "work_tree", "object_format"}
+FACTS = {"place", "limits", "connections", "git_dir", "common_dir", "work_tree", "object_format"}
 """Properties that need no git."""
 
 BRIEF = ProcessLimits(wait_seconds_max=10)
 
 
-PURE = {"make_pull_refspec", "parse_commit", "parse_remote_url", "read_small_file", "read_work_file"}
+PURE = {
+    "make_pull_refspec",
+    "parse_commit",
+    "parse_remote_url",
+    "parse_tree_object",
+    "read_small_file",
+    "read_work_file",
+}
 """Functions that need no git."""
 
 
@@ -111,7 +118,10 @@ def test_every_command_is_hardened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return spawn(order, fed=fed)
 
     monkeypatch.setattr(child, "_spawn_git", spawn_and_note)
-    assert not ask_everything(a_trap("fsmonitor", tmp_path))
+    trap = a_trap("fsmonitor", tmp_path)
+    assert not ask_everything(trap)
+    trap.built.git("symbolic-ref", "HEAD", "refs/heads/without-commits")
+    assert discover_repository(trap.path).head().commit is None
     assert {order.verb for order in orders} == OPEN | SEALED | PRIVATE | {"version"}
     for order in orders:
         program, *said = order.command

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -61,7 +62,8 @@ class Seal:
         except OSError:
             return  # full disk or missing permission: the next run verifies everything
         finally:
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):  # a read-only disk refuses it even where no file is
+                aside.unlink()
 
     def _wait_for_stable_looks(self, aside: Path) -> str | None:
         """Return the state of the files after the next tick of file times, so that a later write changes it.

@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, Protocol
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from custody.cite.app.library import (
@@ -122,7 +121,7 @@ async def _tag_tool_answer(value: Any, repository: SourceRepository, depth: int)
     if fields := _tool_answer_fields(value):
         if WRAPPED in fields and dataclasses.is_dataclass(value):
             tagged = await _tag_tool_answer(fields[WRAPPED], repository, depth - 1)
-            return structs.replace(value, return_value=tagged)  # type: ignore[type-var]
+            return dataclasses.replace(value, return_value=tagged)
         tagged = await _tag_tool_answer(fields, repository, depth - 1)
         return value if tagged is fields else tagged
     if isinstance(value, Mapping):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli import demo as demo_
 from custody.cli.main import main
 from custody.cli.verb_table import SECTIONS
+from custody.demo import narrator
 from custody.demo.changes import SECRET, SampleHistory
 from custody.demo.first_half import RECORDING
 from custody.demo.narrator import STORY, play_demo_story
@@ -118,7 +118,7 @@ def test_an_unexpected_result_is_reported_and_the_exit_status_is_1(monkeypatch: 
         "exit status 0, not 1": Command("custody verify", status=1),
         "exit status 2, not 0": Command("custody show 12345678"),
     }
-    monkeypatch.setattr(demo_, "STORY", (*SHORT, StoryStep("Wrong", "Wrong expectations.", tuple(wrong.values()))))
+    monkeypatch.setattr(narrator, "STORY", (*SHORT, StoryStep("Wrong", "Wrong expectations.", tuple(wrong.values()))))
     ran = InProcessCommand(main).run(("demo",))
     assert ran.status == 1
     assert [line.strip() for line in ran.out.splitlines() if "NOT AS" in line] == [
@@ -128,7 +128,7 @@ def test_an_unexpected_result_is_reported_and_the_exit_status_is_1(monkeypatch: 
 
 
 def test_json_has_every_command_and_nothing_else_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_, "STORY", SHORT)
+    monkeypatch.setattr(narrator, "STORY", SHORT)
     ran = InProcessCommand(main).run(("demo", "--json"))
     report = json.loads(ran.out)
     assert (ran.status, ran.err, report["report"], report["outcome"], report["folder"]) == (0, "", "demo", "fine", None)
@@ -140,7 +140,7 @@ def test_json_has_every_command_and_nothing_else_is_printed(monkeypatch: pytest.
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_with_few_characters_works(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stats = StoryStep("Look", "With bars.", (Command("custody stats", says=("agents wrote",)),))
-    monkeypatch.setattr(demo_, "STORY", (*SHORT, stats))
+    monkeypatch.setattr(narrator, "STORY", (*SHORT, stats))
     ran = InProcessCommand(main, encoding).run(("demo",))
     assert (ran.status, ran.err) == (0, "")
     assert ("####" in ran.out) == (encoding == "latin-1")

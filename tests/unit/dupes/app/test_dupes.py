@@ -312,7 +312,7 @@ def test_a_check_that_makes_its_index_warns_of_changes_that_cannot_be_read(world
 
 def test_a_check_makes_an_index_of_another_version_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     head = world.index().propose(1, {b"src/app.py": RETRY}, "Retry step 3")
-    for module in ("custody.dupes.app.check", "custody.dupes.app.index"):
+    for module in ("custody.dupes.signature", "custody.dupes.app.index"):
         monkeypatch.setattr(f"{module}.SIGNATURE_VERSION", "another")
     with pytest.raises(InputError, match="another version of custody made the index of changes"):
         world.check(head)
