@@ -175,7 +175,7 @@ def add_remote_command(name: str, url: str, *, token_file: str | None, as_json: 
       custody remote add team https://custody.example.org --token-file token.txt
       custody remote add team https://team.example.org --token-file - < token.txt
     """
-    from custody.share.sync import add_remote
+    from custody.share.remote import add_remote
 
     report = add_remote(name, url, None if token_file is None else _read_remote_token(token_file))
     return print_command_report(report, _render_remotes(report), as_json=as_json)
@@ -190,7 +190,7 @@ def list_remotes_command(*, as_json: bool) -> int:
     Examples:
       custody remote list
     """
-    from custody.share.sync import list_remotes
+    from custody.share.remote import list_remotes
 
     report = list_remotes()
     return print_command_report(report, _render_remotes(report), as_json=as_json)
@@ -206,7 +206,7 @@ def remove_remote_command(name: str, *, as_json: bool) -> int:
     Examples:
       custody remote remove team
     """
-    from custody.share.sync import remove_remote
+    from custody.share.remote import remove_remote
 
     report = remove_remote(name)
     return print_command_report(report, _render_remotes(report), as_json=as_json)

@@ -15,7 +15,6 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 from urllib.parse import quote, urlsplit
 
-import httpx2
 from msgspec import Struct
 
 from custody import __version__
@@ -23,6 +22,7 @@ from custody.core.errors import InputError, WorldError
 from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NOFOLLOW
 from custody.core.structs import format_struct
+from custody.share.wire import RemoteInfo, RemoteReport
 
 # The services that the user added, in a file that only the user can read.
 
@@ -111,6 +111,26 @@ class RemoteBook:
             ) from error
 
 
+def add_remote(name: str, url: str, token: str | None) -> RemoteReport:
+    """Add a service, or replace its URL and token."""
+    RemoteBook(os.environ).add(name, url, token)
+    return list_remotes()
+
+
+def remove_remote(name: str) -> RemoteReport:
+    """Remove a service and its token."""
+    RemoteBook(os.environ).remove(name)
+    return list_remotes()
+
+
+def list_remotes() -> RemoteReport:
+    """List the services that the user added."""
+    known = RemoteBook(os.environ).read_all()
+    return RemoteReport(
+        remotes=[RemoteInfo(remote.name, remote.url, remote.token is not None) for _, remote in sorted(known.items())]
+    )
+
+
 def check_remote_url(url: str) -> str:
     """Return the URL of a service as it is stored; raise ``InputError`` for a URL that custody does not connect to.
 
@@ -177,6 +197,8 @@ class RemoteService:
     """One service, for a ``with`` block."""
 
     def __init__(self, remote: NamedRemote, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        import httpx2  # only a command that asks a service pays for it
+
         self._remote = remote
         self._sleep = sleep
         headers = {"User-Agent": f"custody/{__version__}", "Accept-Encoding": "identity"}
@@ -187,6 +209,7 @@ class RemoteService:
             follow_redirects=False,
             timeout=httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
         )
+        self._failure = httpx2.HTTPError
 
     def __enter__(self) -> Self:
         return self
@@ -228,8 +251,8 @@ class RemoteService:
                             hint=_NOTHING_LOST,
                         )
                 return _Answer(response.status_code, dict(response.headers), bytes(received))
-        except httpx2.HTTPError as error:
-            # An error of httpx2 names what failed, never the headers; its URL is the one that the user added.
+        except self._failure as error:
+            # An error of the HTTP client names what failed, never the headers; its URL is the one that the user added.
             what = " ".join(str(error).split())[:200] or type(error).__name__
             raise WorldError(
                 f"cannot reach '{self._remote.name}' at {self._remote.url}: {what}", hint=_NOTHING_LOST

@@ -49,7 +49,7 @@ from custody.share.heads import (
     read_chain_links,
 )
 from custody.share.remote import NamedRemote, RemoteBook
-from custody.share.wire import PullReport, PushReport, RemoteInfo, RemoteReport, SharedChain, ShareOutcome
+from custody.share.wire import PullReport, PushReport, SharedChain, ShareOutcome
 from custody.share.witness import USUAL, HeadWatch, WitnessOptions, find_witness_key, open_head_watch
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
@@ -99,26 +99,6 @@ def find_remote_service(name: str | None) -> NamedRemote:
         what = "no services added" if name is None else f"unknown service '{name}'"
         raise InputError(what, hint=f"services: {names}; add one with 'custody remote add NAME URL'")
     return service
-
-
-def add_remote(name: str, url: str, token: str | None) -> RemoteReport:
-    """Add a service, or replace its URL and token."""
-    RemoteBook(os.environ).add(name, url, token)
-    return list_remotes()
-
-
-def remove_remote(name: str) -> RemoteReport:
-    """Remove a service and its token."""
-    RemoteBook(os.environ).remove(name)
-    return list_remotes()
-
-
-def list_remotes() -> RemoteReport:
-    """List the services that the user added."""
-    known = RemoteBook(os.environ).read_all()
-    return RemoteReport(
-        remotes=[RemoteInfo(remote.name, remote.url, remote.token is not None) for _, remote in sorted(known.items())]
-    )
 
 
 def _find_service_remote(name: str | None) -> NamedRemote | None:

@@ -80,12 +80,12 @@ BUDGETS = {
     ("verify",): (78, 1, 1),
     ("trust", "list"): (97, 1, 1),
     ("cite", "list"): (103, 1, 1),
-    ("graph", "show"): (106, 1, 1),
+    ("graph", "show"): (107, 1, 1),
     ("dupes", "index"): (103, 10, 1),
     ("rules", "trust"): (91, 1, 0),
     ("doctor",): (144, 2, 2),
-    ("export",): (151, 8, 1),
-    ("remote", "list"): (138, 0, 0),
+    ("export",): (152, 8, 1),
+    ("remote", "list"): (27, 0, 0),
 }
 HELP_MODULES_MAX = 15
 MORE_FOR_HELP = {
