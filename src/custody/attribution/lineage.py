@@ -23,7 +23,7 @@ from custody.attribution.carry import (
 )
 from custody.attribution.rules import CALL_WORDS_SHARE_MIN, AttributeRules
 from custody.attribution.text import make_lineage_key, split_lineage_lines, split_lineage_words
-from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
+from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.core.patterns import lazy_pattern
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 

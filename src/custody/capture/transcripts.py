@@ -243,7 +243,7 @@ def update_timestamp(number: int, value: object, last: T) -> tuple[str | T, tupl
 
 
 def find_first_timestamp(lines: Iterable[FileLine]) -> tuple[str | None, Iterator[FileLine]]:
-    """Return the time of the first line that has one, and all lines including it; the time of a file is not evidence."""
+    """Return the time of the first line that has one, and all lines including it. A file has no reliable time."""
     coming, first = iter(lines), list[FileLine]()
     for line in islice(coming, UNTIMED_LINES_MAX):
         first.append(line)

@@ -101,7 +101,7 @@ class _TranscriptImport(Struct):
     subagent_calls: set[tuple[str, str]] = field(default_factory=set)
     """The calls in subagents' own transcripts."""
     repeated_calls: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    """Subagents' calls in their parents' transcripts: how many files each edited, and how many outside the repository."""
+    """Subagents' calls in their parents' transcripts: the files that each edited, and those outside the repository."""
     known_sessions: dict[str, bool] = field(default_factory=dict)
     """For sessions whose transcripts have no ids: whether another source recorded them."""
     fresh: bool = False
