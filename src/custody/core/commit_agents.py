@@ -78,7 +78,9 @@ _GENERATED = lazy_pattern(
     r"^([^\w\n]{0,20})(?:generated|created|written) (?:with|by) \[?([\w .-]{1,40})(?:\]\((https://[^\s)]{1,300})\))?",
     re.IGNORECASE,
 )
-_ASSISTED = lazy_pattern(r"^assisted-by:[ \t]*([\w .+/-]{1,60}?)[ \t]*(?::[ \t]*([\w .+/@-]{1,100}?)[ \t]*)?(?:[<\[].*)?$", re.IGNORECASE)
+_ASSISTED = lazy_pattern(
+    r"^assisted-by:[ \t]*([\w .+/-]{1,60}?)[ \t]*(?::[ \t]*([\w .+/@-]{1,100}?)[ \t]*)?(?:[<\[].*)?$", re.IGNORECASE
+)
 _SESSION = lazy_pattern(r"^(claude-session|agent-logs-url):[ \t]*(https://[^\s<>]{1,300})[ \t]*$", re.IGNORECASE)
 _CHECKPOINT = lazy_pattern(r"^entire-checkpoint:[ \t]*([0-9a-z]{12,26})[ \t]*$", re.IGNORECASE)
 _BOT = lazy_pattern(r"\[bot\]$", re.IGNORECASE)

@@ -58,7 +58,9 @@ def test_authors_and_bots() -> None:
 
 def test_sessions_and_checkpoints_belong_to_the_named_agent() -> None:
     url = "https://claude.ai/code/session_01Xyz"
-    (one,) = named("Co-Authored-By: Claude <noreply@anthropic.com>", f"Claude-Session: {url}", "Entire-Checkpoint: a3b2c4d5e6f7")
+    (one,) = named(
+        "Co-Authored-By: Claude <noreply@anthropic.com>", f"Claude-Session: {url}", "Entire-Checkpoint: a3b2c4d5e6f7"
+    )
     assert (one.agent, one.by, one.session, one.url) == ("claude-code", "Co-authored-by", "session_01Xyz", url)
     assert one.checkpoint == "a3b2c4d5e6f7"
     (copilot,) = named("Agent-Logs-Url: https://github.com/o/r/sessions/9f2c")

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from custody.attribution.app.answers import LineAnswer, Story
 from custody.attribution.app.commit_claims import CommitLinkIndex, SessionEdit, add_commit_claims
+from custody.attribution.app.commit_messages import CommitStatements
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.app.trace_match import add_trace_claims
 from custody.attribution.engine import attribute
@@ -53,7 +54,7 @@ class LineAttributor:
     """Answers about the lines of files, from one set of evidence.
 
     With ``strict``, for callers that decide by the answers, recorded lines have the model that records name. A claim
-    may name a better one, but anyone can write a claim.
+    may name a better one, but anyone can write a claim. What commits state about themselves is left out.
     """
 
     def __init__(self, evidence: AttributionContext, *, strict: bool = False) -> None:
@@ -62,6 +63,7 @@ class LineAttributor:
         self._store = evidence.store
         self._ratings = evidence.ratings
         self._links = CommitLinkIndex(evidence.store, evidence.ratings)
+        self._statements = CommitStatements(evidence)
         self._stories: dict[int, Story | None] = {}
         self._intact: dict[StoreId, bool] = {}
         self._linked_memo: dict[tuple[CommitSha | None, str, int, Grade], tuple[RecordRef, ...]] = {}
@@ -73,7 +75,8 @@ class LineAttributor:
         older = self._find_ancestor_revisions(segments)
         answers = [self._answer(segment, line, older) for segment, line in segments]
         answers = add_commit_claims(self._evidence, version, answers)
-        return add_trace_claims(self._evidence, version, answers)
+        answers = add_trace_claims(self._evidence, version, answers)
+        return answers if self._strict else self._statements.add_claims(version, answers)
 
     def of_file(
         self, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines] = ()
