@@ -14,7 +14,7 @@ def named(*trailers: str) -> list[NamedAgent]:
 @pytest.mark.parametrize(
     ("trailer", "agent", "model"),
     [
-        ("Co-Authored-By: Claude Opus 4.6 (1M context) <noreply@anthropic.com>", "claude-code", "Claude Opus 4.6 (1M context)"),
+        ("Co-Authored-By: Claude Opus 4.6 (1M context) <noreply@anthropic.com>", "claude-code", "Claude Opus 4.6 (1M context)"),  # noqa: E501
         ("Co-authored-by: Claude <noreply@anthropic.com>", "claude-code", None),
         ("Co-authored-by: Copilot <175728472+Copilot@users.noreply.github.com>", "copilot", None),
         ("Co-authored-by: Cursor <cursoragent@cursor.com>\r", "cursor", None),

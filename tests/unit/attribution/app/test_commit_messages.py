@@ -1,4 +1,4 @@
-"""What commits state about their lines: read without set-up, the weakest evidence there is, and never more than that."""
+"""What commits state about their lines: read without set-up, the weakest evidence, and never more."""
 
 import json
 from pathlib import Path
@@ -13,6 +13,7 @@ from custody.attribution.app.stats import compute_line_stats
 from custody.attribution.wire import Attribution
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.why.why import why
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -174,3 +175,9 @@ def test_other_tools_get_no_copy_of_what_a_commit_states(built: Built, tmp_path:
     export_gitai(Workspace(built.path), tmp_path / "notes")
     (exported,) = (tmp_path / "notes").iterdir()
     assert "b.py" in exported.read_text() and "app.py" not in exported.read_text()
+
+
+def test_why_says_that_only_the_commit_names_the_agent(built: Built) -> None:
+    two_commits(built)
+    report = why(Workspace(built.path), "app.py", 3)
+    assert report.ends == "only its commit names the agent; no session of it was captured here"
