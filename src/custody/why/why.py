@@ -180,10 +180,10 @@ class _Chain:
 
 def _trace_line_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Iterator[AnyLink]:
     """Yield the call that wrote the line, its parent calls and subagents, and the prompt."""
+    if is_named_by_commit(answer):
+        yield EndLink(why="only its commit names the agent; no session of it was captured here")
+        return
     if answer.story is None:
-        if NAMED_BY_COMMIT in self._attribution.signals:
-            yield EndLink(why="only its commit names the agent; no session of it was captured here")
-            return
         yield EndLink(why="known only from another tool's trace, which names no call or prompt")
         return
     calls: list[_Call] = []
