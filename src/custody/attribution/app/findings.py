@@ -4,7 +4,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from custody.attribution.app.answers import LineAnswer, Story
-from custody.attribution.app.commit_claims import CommitLinkIndex, SessionEdit, add_commit_claims
+from custody.attribution.app.commit_claims import (
+    CommitLinkIndex,
+    SessionEdit,
+    add_commit_claims,
+    make_recorded_only_filter,
+)
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.app.trace_match import add_trace_claims
 from custody.attribution.engine import attribute
@@ -28,6 +33,7 @@ from custody.core.paths import Lines, RepoPath
 from custody.core.plural import count_noun
 from custody.core.view_merge import merge_call_views
 from custody.core.views import FileEdit, TracedFile
+from custody.core.wire.claims import is_claim_record
 from custody.git import Ancestry
 from custody.ledger.queries import (
     SESSIONS_READ_MAX,
@@ -36,7 +42,6 @@ from custody.ledger.queries import (
     list_session_models_before,
     list_session_views_before,
 )
-from custody.ledger.records import is_claim_record, make_recorded_only_filter
 from custody.store import EVERYTHING, RecordFilter
 
 NS = 1_000_000_000
