@@ -46,9 +46,9 @@ FileRange = tuple[str, AddedRange]
 
 
 def check_attribution(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """Yield the reasons about who wrote the added lines, or about a change that adds none without a voucher."""
+    """Yield the reasons about who wrote the added lines, or about other parts without a voucher."""
+    yield from _find_unauthored_part_reasons(evidence, rules)
     if not evidence.files:
-        yield from _find_unattributed_file_reasons(evidence, rules)
         return
     yield from _find_missing_evidence_reasons(evidence, rules)
     # Without any records, lines without evidence are not a finding: nothing could be checked.
@@ -60,15 +60,15 @@ def check_attribution(evidence: GateEvidence, rules: GateRules) -> Iterator[Reas
         yield from _find_agent_share_reasons(file_ranges, rules)
 
 
-def _find_unattributed_file_reasons(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """Yield a reason for a change that only removes lines, renames or changes modes, where that needs a voucher."""
-    if evidence.unattributed and not rules.counts(Assurance.SELF_REPORTED):
-        named = join_reason_parts([f"'{path}'" for path in evidence.unattributed], SHOWN_MAX)
+def _find_unauthored_part_reasons(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield a reason for removed lines, new names and modes that nobody vouches for."""
+    if paths := [part.path for part in evidence.unauthored if not rules.counts(part.assurance)]:
+        named = join_reason_parts([f"'{path}'" for path in paths], SHOWN_MAX)
         yield rules.reason(
             ReasonCode.ATTR_NONE,
             f"nothing shows who removed lines, renamed files or changed modes ({_name_assurance_rule(rules)}): {named}",
             READ_IT,
-            [ChangeSpot(path) for path in evidence.unattributed],
+            [ChangeSpot(path) for path in paths],
         )
 
 

@@ -13,7 +13,7 @@ from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
 from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
-from custody.trust import Approval, ChangeAuthor
+from custody.trust import Approval, ChangeAuthor, UnauthoredPart
 
 # The table of all reasons; only this file says which reason may not be milder than which.
 
@@ -347,8 +347,8 @@ class GateEvidence(Struct, frozen=True):
     A change without ``files`` adds nothing. ``period`` is None where its time is unknown, ``recorded`` where nothing
     has been recorded. ``trust`` has an answer for every agent that wrote added lines. ``duplicates`` and ``calls`` are
     None if their check is off; ``texts``, those that cite or should, are then empty. ``policy`` lists edited rules,
-    ``guarded`` the edited files that decide what may merge. ``unattributed`` lists the files of a change that adds no
-    lines: only added lines have an author. ``rejected_by`` says who rejected a change that no agent wrote lines of.
+    ``guarded`` the edited files that decide what may merge. ``unauthored`` lists the files with changes that no added
+    line shows. ``rejected_by`` says who rejected a change that no agent wrote lines of.
     """
 
     files: tuple[FileAdditions, ...]
@@ -360,7 +360,7 @@ class GateEvidence(Struct, frozen=True):
     calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
-    unattributed: tuple[str, ...] = ()
+    unauthored: tuple[UnauthoredPart, ...] = ()
     rejected_by: str | None = None
 
     @property
@@ -369,11 +369,12 @@ class GateEvidence(Struct, frozen=True):
 
         A change without files rests on nothing that was reported.
         """
-        if self.unattributed or any(isinstance(file.authorship, MissingEvidence) for file in self.files):
+        if any(isinstance(file.authorship, MissingEvidence) for file in self.files):
             return Assurance.SELF_REPORTED
         trust = () if isinstance(self.trust, MissingEvidence) else self.trust
         favorable = [added.rated for _, added in self.ranges]
         favorable += [answer.assurance for answer in trust if answer.approval]
+        favorable += [part.assurance for part in self.unauthored]
         return find_lowest_assurance(favorable) or Assurance.WITNESSED
 
     @property

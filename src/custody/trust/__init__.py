@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         DecisionType,
         ScoreState,
         ScoreStep,
+        UnauthoredPart,
         UnknownAgent,
     )
 else:
@@ -26,7 +27,7 @@ else:
         {
             "model": (
                 "Account Approval ChangeAuthor ChangeComplexity DecisionEntry DecisionOverride DecisionType "
-                "ScoreState ScoreStep UnknownAgent"
+                "ScoreState ScoreStep UnauthoredPart UnknownAgent"
             ),
         },
     )
@@ -41,5 +42,6 @@ __all__ = [
     "DecisionType",
     "ScoreState",
     "ScoreStep",
+    "UnauthoredPart",
     "UnknownAgent",
 ]

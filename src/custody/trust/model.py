@@ -17,6 +17,13 @@ class UnknownAgent(InputError):
     """No decision was ever recorded about this agent."""
 
 
+class UnauthoredPart(Struct, frozen=True):
+    """A file with changes that no added line shows, and how far a recorded edit vouches for them."""
+
+    path: str
+    assurance: Assurance
+
+
 class DecisionType(Enum):
     """What a reviewer did with a change."""
 
