@@ -73,7 +73,7 @@ class ApprovalQuery:
     Without ``audit_key`` every change that would pass is selected for an audit, if any are.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of an approval
         self,
         store: Store,
         query: TrustQuery,
