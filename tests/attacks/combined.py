@@ -54,12 +54,39 @@ def _add_an_empty_file(target: Target) -> Files:
     return {**read_trusted_files(target), b"src/__init__.py": b""}
 
 
+def _reorder(target: Target) -> Files:
+    files = read_trusted_files(target)
+    lines = files[APP.encode()].splitlines(keepends=True)
+    return {**files, APP.encode(): b"".join((*lines[:3], *lines[:2:-1]))}
+
+
+def _leave_out_lines(target: Target) -> Files:
+    files = read_trusted_files(target)
+    lines = files[APP.encode()].splitlines(keepends=True)
+    return {**files, APP.encode(): b"".join((*lines[:10], *lines[11:]))}
+
+
+def _indent(target: Target) -> Files:
+    files = read_trusted_files(target)
+    lines = files[APP.encode()].splitlines(keepends=True)
+    return {**files, APP.encode(): b"".join((*lines[:10], *(b"    " + line for line in lines[10:])))}
+
+
+def _put_elsewhere(target: Target) -> Files:
+    added = read_trusted_files(target)[APP.encode()].splitlines(keepends=True)[3:]
+    return {**target.files, b"src/conftest.py": b"".join(added)}
+
+
 RIDERS: dict[str, tuple[Callable[[Target], Files], str]] = {
-    "removed-beside": (_remove_beside, "removes lines of another file"),
-    "removed-within": (_remove_in_the_same_file, "removes a check in the same file"),
-    "deleted-beside": (_delete_beside, "deletes another file"),
-    "renamed-beside": (_rename_beside, "renames another file"),
-    "empty-beside": (_add_an_empty_file, "adds an empty file"),
+    "removed-beside": (_remove_beside, "removes lines of another file beside"),
+    "removed-within": (_remove_in_the_same_file, "removes a check in the same file beside"),
+    "deleted-beside": (_delete_beside, "deletes another file beside"),
+    "renamed-beside": (_rename_beside, "renames another file beside"),
+    "empty-beside": (_add_an_empty_file, "adds an empty file beside"),
+    "reordered": (_reorder, "commits in another order the"),
+    "left-out": (_leave_out_lines, "commits without the check among them the"),
+    "indented": (_indent, "commits with another indentation the"),
+    "put-elsewhere": (_put_elsewhere, "commits in another file the"),
 }
 
 
@@ -80,7 +107,7 @@ for _form, (_, _how) in RIDERS.items():
         A1,
         WayIn.FILES,
         name=_form,
-        does=f"{_how} beside lines of a trusted agent",
+        does=f"{_how} lines of a trusted agent",
         check=_check_not_approved,
         writes_records=False,
     )(functools.partial(_ride_along, form=_form))

@@ -68,8 +68,14 @@ def test_under_the_team_policy_removals_by_the_same_agent_merge(
     before = None if is_whole_write else old
     leave_edit(target.home.path, GOOD, path, before, new, target.ground.base, time.time() - HOUR)
     target.judge_head(target.commit({**target.files, path.encode(): new.encode()}))
-    judgment = target.judge()
-    assert (judgment.level, judgment.assurance, judgment.is_granted) == ("approve", "witnessed", True), judgment
+    target.share()
+    assert target.push().status == 0
+    clone = target.clone("ci")
+    assert target.pull(clone).status == 0
+    for court in (target.court, clone.path):
+        target.court = court
+        judgment = target.judge()
+        assert (judgment.level, judgment.assurance, judgment.is_granted) == ("approve", "witnessed", True), judgment
 
 
 @pytest.mark.parametrize("on_device", [True, False])

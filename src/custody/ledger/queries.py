@@ -127,11 +127,6 @@ def list_session_edits(store: Store, session: SessionId) -> list[ObservedView[Fi
     return store.views.look_up(FileEdit, "session = ?", (session,))
 
 
-def list_file_edits(store: Store, path: RepoPath, *, since_ns: int, until_ns: int) -> list[ObservedView[FileEdit]]:
-    """Return the recorded edits of a file between two times, both included, oldest first."""
-    return store.views.look_up(FileEdit, "path = ? AND at_ns BETWEEN ? AND ?", (path.raw, since_ns, until_ns))
-
-
 def list_session_paths(store: Store, session: SessionId) -> set[RepoPath]:
     """Return the files that a session edited, of any agent."""
     paths = store.views.distinct(FileEdit, "path", "session = ?", (session,))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
         DecisionEntry,
         DecisionOverride,
         DecisionType,
+        FileVoucher,
         ScoreState,
         ScoreStep,
-        UnauthoredPart,
         UnknownAgent,
     )
 else:
@@ -27,7 +27,7 @@ else:
         {
             "model": (
                 "Account Approval ChangeAuthor ChangeComplexity DecisionEntry DecisionOverride DecisionType "
-                "ScoreState ScoreStep UnauthoredPart UnknownAgent"
+                "ScoreState ScoreStep FileVoucher UnknownAgent"
             ),
         },
     )
@@ -40,8 +40,8 @@ __all__ = [
     "DecisionEntry",
     "DecisionOverride",
     "DecisionType",
+    "FileVoucher",
     "ScoreState",
     "ScoreStep",
-    "UnauthoredPart",
     "UnknownAgent",
 ]

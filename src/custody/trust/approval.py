@@ -45,7 +45,7 @@ class ProposedChange(Struct, frozen=True, kw_only=True):
     """A change to merge: its head, its patch identity, the number of lines it adds and removes, the paths it touches.
 
     ``people`` are the names and email addresses on its commits. ``unknown_lines`` have no live evidence of an author.
-    ``unvouched`` are the paths where nobody vouches for removed lines, a new name or a new mode. ``unsearched`` commits
+    ``unvouched`` are the paths of files that no recorded edit made what they are. ``unsearched`` commits
     were not compared with rejected changes.
     ``newest_ns`` is the latest time that a record or one of its commits claims.
     """
@@ -161,7 +161,7 @@ def _find_unknown_author_reasons(case: ApprovalCase, _rules: TrustRules) -> Iter
         yield ReviewReason(ReviewRequirement.UNKNOWN, f"{lines} {verb} not backed by a live recording")
     if case.change.unvouched:
         named = _join_review_paths([f"'{path}'" for path in case.change.unvouched])
-        sentence = f"nothing shows who removed lines, renamed files or changed modes: {named}"
+        sentence = f"no recorded edit made these files what they are: {named}"
         yield ReviewReason(ReviewRequirement.UNKNOWN, sentence)
     if case.change.unsearched:
         commits = count_noun(case.change.unsearched, "commit")

@@ -17,8 +17,8 @@ class UnknownAgent(InputError):
     """No decision was ever recorded about this agent."""
 
 
-class UnauthoredPart(Struct, frozen=True):
-    """A file with changes that no added line shows, and how far a recorded edit vouches for them."""
+class FileVoucher(Struct, frozen=True):
+    """A changed file, and how far recorded edits vouch for what it became."""
 
     path: str
     assurance: Assurance

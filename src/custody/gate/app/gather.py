@@ -35,7 +35,7 @@ from custody.ledger.assurance import rate_workspace_chains
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
 from custody.store import Store
-from custody.trust import ChangeAuthor, UnauthoredPart
+from custody.trust import ChangeAuthor, FileVoucher
 from custody.trust.app.approval_case import ApprovalQuery
 from custody.trust.app.approval_decision import (
     ApprovalQuestion,
@@ -48,7 +48,7 @@ from custody.trust.app.approval_decision import (
 from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
 from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.app.decisions import read_settled_decisions
-from custody.trust.app.unauthored import list_unauthored_parts, rate_unauthored_parts
+from custody.trust.app.file_vouchers import list_missing_vouchers, rate_file_vouchers
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
@@ -125,7 +125,7 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
             if isinstance(recorded, MissingEvidence)
             else RecordState(damage=recorded.damage if recorded else ())
         )
-        return GatheredEvidence(GateEvidence((), change.period, known, unauthored=list_unauthored_parts(change)))
+        return GatheredEvidence(GateEvidence((), change.period, known, vouchers=list_missing_vouchers(change)))
     left_out = tuple(
         FileAdditions(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out
     )
@@ -145,7 +145,7 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
             recorded = contradictions.add_unfounded_damage(recorded)
             context.save()
             evidence = GateEvidence((*files, *left_out), change.period, recorded)
-            evidence = replace(evidence, unauthored=_gather_unauthored_parts(context, review, policy, evidence))
+            evidence = replace(evidence, vouchers=_gather_file_vouchers(context, review, policy, evidence))
             edited = {
                 path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
             }
@@ -155,19 +155,19 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
-        parts = list_unauthored_parts(change)
-        evidence = GateEvidence((*nothing, *left_out), change.period, recorded, unknown, unauthored=parts)
+        missing = list_missing_vouchers(change)
+        evidence = GateEvidence((*nothing, *left_out), change.period, recorded, unknown, vouchers=missing)
         return GatheredEvidence(evidence)
 
 
-def _gather_unauthored_parts(
+def _gather_file_vouchers(
     context: AttributionContext, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence
-) -> tuple[UnauthoredPart, ...]:
-    """Return the parts of a change that no added line shows, and who vouches where that matters."""
+) -> tuple[FileVoucher, ...]:
+    """Return how far recorded edits vouch for each changed file, where that matters."""
     if policy.rules.of(GateRules).counts(Assurance.SELF_REPORTED) and evidence.assurance is Assurance.SELF_REPORTED:
-        return list_unauthored_parts(review.change)
+        return list_missing_vouchers(review.change)
     agents = {added_range.author.agent for _, added_range in evidence.ranges if added_range.author is not None}
-    return rate_unauthored_parts(context, review.change, agents)
+    return rate_file_vouchers(context, review.change, review.version, agents)
 
 
 def _find_rejecting_reviewer(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> str | None:
@@ -263,7 +263,6 @@ def _ask_about_trust(
     return ApprovalQuestion(
         change=review.change,
         by=AuthorLines(lines),
-        unauthored=evidence.unauthored,
         query=make_approval_query(policy.rules, context.workspace.now_ns()),
         decisions=DecisionPolicy(policy.team, least, context.ratings, review.repository),
         place=budget_place_from_rules(policy.rules),

@@ -35,7 +35,7 @@ from custody.trust.approval import (
 from custody.trust.assurance import CountingEntries, find_largest_reviewed_change, select_counting_entries
 from custody.trust.engine import can_override_decision, compute_trust, fold_entries, make_empty_fold, settle_score_state
 from custody.trust.levels import LevelCase
-from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust, UnauthoredPart
+from custody.trust.model import Approval, ChangeAuthor, CurrentModel, FileVoucher, Trust
 from custody.trust.past_decisions import HERE, AcceptanceMemory
 from custody.trust.queries import (
     ScoreTables,
@@ -80,7 +80,7 @@ class ApprovalQuery:
         change: ChangeRange,
         *,
         unknown_lines: int = 0,
-        unauthored: Sequence[UnauthoredPart] = (),
+        vouchers: Sequence[FileVoucher] = (),
         policy: DecisionPolicy | None = None,
         audit_key: bytes | None = None,
     ) -> None:
@@ -89,7 +89,7 @@ class ApprovalQuery:
         self._change = change
         self._unknown_lines = unknown_lines
         self._policy = policy or DecisionPolicy()
-        self._unvouched = tuple(part.path for part in unauthored if not part.assurance.meets(self._policy.least))
+        self._unvouched = tuple(each.path for each in vouchers if not each.assurance.meets(self._policy.least))
         self._rater = DecisionRater(store, self._policy, query.now_ns)
         self._audit_key = audit_key
 

@@ -43,9 +43,9 @@ from custody.trust.model import (
     Approval,
     ChangeAuthor,
     DecisionType,
+    FileVoucher,
     ReviewReason,
     ReviewRequirement,
-    UnauthoredPart,
 )
 from custody.trust.queries import ScoreTables, list_unreviewed_decisions
 from custody.trust.rules import TrustRules
@@ -70,7 +70,7 @@ class ApprovalQuestion(Struct, frozen=True, kw_only=True):
 
     ``approver`` is the person who approves, None for the gate. ``damage`` is a change of the log, None if another check
     reports it. Without ``audit_key`` every change that would pass is selected for an audit, if any are.
-    ``unauthored`` are the parts of the change that no added line shows.
+    ``vouchers`` say how far recorded edits explain each changed file.
     """
 
     change: ChangeRange
@@ -81,7 +81,7 @@ class ApprovalQuestion(Struct, frozen=True, kw_only=True):
     approver: str | None = None
     damage: str | None = None
     audit_key: bytes | None = None
-    unauthored: Sequence[UnauthoredPart] = ()
+    vouchers: Sequence[FileVoucher] = ()
 
 
 class AuthorApproval(Struct, frozen=True):
@@ -321,7 +321,7 @@ class _ChangeApproval:
             question.query,
             question.change,
             unknown_lines=question.by.unknown,
-            unauthored=question.unauthored,
+            vouchers=question.vouchers,
             policy=question.decisions,
             audit_key=question.audit_key,
         )

@@ -24,9 +24,9 @@ from custody.trust.app.approval_decision import (
 from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.authors import AuthorBelief, AuthorLines, count_trust_author_lines
 from custody.trust.app.decision_assurance import DecisionPolicy, load_base_decision_policy
+from custody.trust.app.file_vouchers import rate_file_vouchers
 from custody.trust.app.reservations import STORE
-from custody.trust.app.unauthored import rate_unauthored_parts
-from custody.trust.model import ReviewReason, UnauthoredPart
+from custody.trust.model import FileVoucher, ReviewReason
 from custody.trust.wire import TrustApproveReport
 from custody.workspace.change import ChangeRange, resolve_change_range
 from custody.workspace.machine import machine_user_name
@@ -60,7 +60,7 @@ def trust_approve(workspace: Workspace, request: ApprovalRequest) -> TrustApprov
     question = ApprovalQuestion(
         change=change,
         by=by,
-        unauthored=_rate_unauthored_parts(workspace, change, by, decisions),
+        vouchers=_rate_file_vouchers(workspace, change, by, decisions),
         query=make_approval_query(effective, workspace.now_ns()),
         decisions=decisions,
         place=budget_place_from_rules(effective),
@@ -86,14 +86,14 @@ def _ask(
         return SpentApproval(alone, "refused"), (refuse_unverifiable_budget(error.message),)
 
 
-def _rate_unauthored_parts(
+def _rate_file_vouchers(
     workspace: Workspace, change: ChangeRange, by: AuthorLines, decisions: DecisionPolicy
-) -> Sequence[UnauthoredPart]:
-    """Return the parts of a change that no added line shows; without a minimum nobody has to vouch for them."""
+) -> Sequence[FileVoucher]:
+    """Return how far recorded edits vouch for each file; without a minimum nothing has to."""
     if decisions.least is Assurance.SELF_REPORTED:
         return ()
     with open_attribution(workspace, policy=decisions.team) as context:
-        return rate_unauthored_parts(context, change, {author.agent for author in by.authors})
+        return rate_file_vouchers(context, change, change.head, {author.agent for author in by.authors})
 
 
 def _select_approval_authors(found: AuthorLines, agent: str | None, belief: AuthorBelief) -> AuthorLines:

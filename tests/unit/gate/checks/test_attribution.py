@@ -7,7 +7,7 @@ from custody.attribution.model import Grade, LineOwner
 from custody.core.assurance import Assurance
 from custody.core.record import RecordingGap
 from custody.gate.model import AddedRange, MissingEvidence
-from custody.trust import UnauthoredPart
+from custody.trust import FileVoucher
 from tests.unit.gate.builders import (
     HOUR_NS,
     NOON_NS,
@@ -34,12 +34,12 @@ def test_a_change_that_adds_nothing_gives_no_reason_whatever_is_missing() -> Non
     assert codes(a_change(gaps=[RecordingGap(None, "lost")])) == []
 
 
-def unvouched(*paths: str) -> tuple[UnauthoredPart, ...]:
-    return tuple(UnauthoredPart(path, Assurance.SELF_REPORTED) for path in paths)
+def unvouched(*paths: str) -> tuple[FileVoucher, ...]:
+    return tuple(FileVoucher(path, Assurance.SELF_REPORTED) for path in paths)
 
 
 def test_a_change_that_only_removes_needs_a_voucher_under_a_team_policy() -> None:
-    removed = replace(a_change(), unauthored=unvouched("a.py", "b.py"))
+    removed = replace(a_change(), vouchers=unvouched("a.py", "b.py"))
     assert (codes(removed), removed.assurance.value) == ([], "self-reported")
     (reason,) = verdict(removed, rules_with(assurance_min="enrolled")).reasons
     assert (reason.code.value, reason.level.value, [spot.path for spot in reason.spots]) == (
@@ -53,12 +53,12 @@ def test_a_change_that_only_removes_needs_a_voucher_under_a_team_policy() -> Non
 
 def test_removed_lines_beside_vouched_ones_need_a_voucher_too() -> None:
     added = a_change(replace(agents(), assurance=Assurance.ENROLLED))
-    beside = replace(added, unauthored=unvouched("b.py"))
+    beside = replace(added, vouchers=unvouched("b.py"))
     strict = rules_with(assurance_min="enrolled")
     assert "ATTR-NONE" not in codes(added, strict)
     assert "ATTR-NONE" in codes(beside, strict)
     assert (codes(beside), beside.assurance) == ([], Assurance.SELF_REPORTED)
-    vouched = replace(beside, unauthored=(UnauthoredPart("b.py", Assurance.ENROLLED),))
+    vouched = replace(beside, vouchers=(FileVoucher("b.py", Assurance.ENROLLED),))
     assert "ATTR-NONE" not in codes(vouched, strict)
 
 
