@@ -97,7 +97,7 @@ class LineMatch(NamedTuple):
 class OwnerFindings(Struct, frozen=True):
     """Findings from the store that holds a state's text: keys of the text before, and matches in a commit."""
 
-    before: Container[int]
+    before: frozenset[int]
     matches: Sequence[LineMatch]
 
 

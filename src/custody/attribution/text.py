@@ -15,6 +15,7 @@ INFORMATIVE_CHARACTERS_MIN = 6
 """Minimum letters and digits of an informative line; a bracket, ``end`` or ``else:`` has fewer."""
 
 _WORD = lazy_pattern(r"\w+")
+_OPERATOR = lazy_pattern(r"([!<>=&|~^%+*-])\1*")
 _COMMON = frozenset(
     "return none true false null else try pass break continue finally end begin fi done do then default super self"
     " this init import os sys re json void const let var func fn def class public private static nil undefined ok err"
@@ -82,6 +83,19 @@ def split_lineage_words(line: str) -> tuple[str, ...]:
     ('total', 'price', '3', 'net')
     """
     return tuple(_WORD.findall(line))
+
+
+def split_lineage_operators(line: str) -> tuple[str, ...]:
+    """Return the operators of a line without the mark of a list, which formatters change.
+
+    >>> split_lineage_operators("if !ok && count >= 3 {"), split_lineage_operators("- item")
+    (('!', '&&', '>', '='), ())
+    """
+    start = _WORD.search(line)
+    if start is None:
+        return ()
+    bullet = line[: start.start()].strip() in ("-", "*", "+")
+    return tuple(match[0] for match in _OPERATOR.finditer(line, start.start() if bullet else 0))
 
 
 def is_informative_lineage_line(line: str) -> bool:

@@ -515,7 +515,7 @@ class History:
             commit=commit,
             blob=step.blob,
             seen=self._newest,
-            at_ns=_compute_adding_commit_ns(step.commit),
+            at_ns=compute_adding_commit_ns(step.commit),
             commits=walk.commits[commit],
             keys=basis.keys,
             uses=tuple(basis.uses),
@@ -528,7 +528,7 @@ class History:
 
     def _build_changed_version(self, change: _HistoryStep, path: RepoPath) -> list[VersionLine]:
         """Return the version that a commit made."""
-        commit = AddingCommit(change.commit.id, _compute_adding_commit_ns(change.commit))
+        commit = AddingCommit(change.commit.id, compute_adding_commit_ns(change.commit))
         diffs = change.diffs or ()
         if any(diff is not None and diff.change.kind is ChangeKind.DELETED for diff in diffs):
             return []
@@ -705,7 +705,7 @@ def _join_removed_runs(hunks: Iterable[tuple[Hunk[str], RemovedRun]]) -> Removed
     return RemovedRun(known, [trail for run in runs for trail in run.trails])
 
 
-def _compute_adding_commit_ns(commit: GitCommit) -> int:
+def compute_adding_commit_ns(commit: GitCommit) -> int:
     """Return the end of the second in which a commit was made: a call in the same second came before it."""
     seconds = [person.at.seconds for person in (commit.author, commit.committer) if person.at is not None]
     return max(seconds, default=0) * NS + NS - 1

@@ -310,6 +310,25 @@ class Lineage:
         before = view.before if isinstance(view, FileEdit) else None
         return [] if before is None else split_lineage_lines(before.content or "")
 
+    def find_keys_before(self, state: StateRow) -> list[int]:
+        """Return the keys of the lines before a state's call, which are known even where the text is withheld."""
+        withheld = self.withheld(state, None)
+        return self.make_keys(self.find_text_before(state)) if withheld is None else sorted(withheld.before)
+
+    def find_text_before(self, state: StateRow) -> Sequence[str]:
+        """Return the lines before a state's call: as captured, else those of the file's last state or commit."""
+        view = self._read_view(state.ref, state.n)
+        if isinstance(view, FileEdit) and view.before is not None:
+            old = (view.before.content or "").replace("\r\n", "\n")
+            new = "" if view.after is None else (view.after.content or "").replace("\r\n", "\n")
+            is_piece = state.text is None or split_lineage_lines(state.text) == split_lineage_lines(new)
+            whole = old if is_piece or not view.part else (state.text or "").replace(new, old, 1)
+            return split_lineage_lines(whole)
+        last = self.tables.last_of(state.path, state.at_ns - 1)
+        if last is not None:
+            return self.text_of_state(last)
+        return self._read_committed_lines(state.path, state.author.revision) or ()
+
     def overwrites(self, state: StateRow) -> bool:
         """Return whether a state's call overwrote a file with an uncaptured text."""
         view = self._read_view(state.ref, state.n)

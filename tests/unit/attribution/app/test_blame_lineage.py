@@ -536,7 +536,7 @@ def test_late_evidence_is_used_where_only_words_agree_and_beyond_the_old_horizon
     base = scene.committed(at=-864_000, app__py=OLD)
     scene.edited("other.py", None, text("something_entirely = different()"), at=0)
     assert scene.said("app.py", base)[0].reason == BEFORE_CAPTURE
-    other_words = OLD.replace("source", "origin").replace("_module", "_package").replace("(price)", "(price, now)")
+    other_words = OLD.replace("source", "origin").replace("_module", "_package").replace("(price)", "[price]")
     scene.edited("app.py", None, other_words, at=-864_010)
     kept = scene.marks("app.py", base)
     with scene.workspace.writing() as store:
