@@ -109,6 +109,21 @@ def is_informative_lineage_line(line: str) -> bool:
     return characters >= INFORMATIVE_CHARACTERS_MIN and not _COMMON.issuperset(word.lower() for word in words)
 
 
+_IMPORT = lazy_pattern(
+    r"\s*(?:import\b|from\s\S+\simport\b|#\s*include\b|use\s|using\s|package\b|require\b|export\s.*\sfrom\s"
+    r"|(?:const|let|var)\s.*=\s*require\(|(?:[\w.]+\s+)?[\"'][\w.@/-]+[\"'][,;]?\s*$)"
+)
+
+
+def is_import_line(line: str) -> bool:
+    """Return whether a line imports something, as many files do.
+
+    >>> [is_import_line(line) for line in ("from os import path", '  "example.org/a/session"', "import_all(names)")]
+    [True, True, False]
+    """
+    return _IMPORT.match(line) is not None
+
+
 # The file of a repository that a trace's path names (document 000, section 4).
 
 

@@ -133,7 +133,7 @@ def test_nothing_but_the_summary_is_wider_than_the_terminal(scene: Scene, column
 
 def test_verbose_explains_each_block_above_it(scene: Scene) -> None:
     lines = blamed(scene, "app.py", "-v", "-L", "2,4").out.splitlines()[2:]
-    assert lines[0].endswith("| no captured edit shows this text")
+    assert lines[0].endswith("| this text was in the file before any captured edit of it")
     assert "| claude-code, maker/model-1, certain (tier 1, 1.00), recorded; session s1" in lines[2]
     assert "| prompt: add a discount" in lines[3]
     assert [line.split("|")[1].split(":")[0].strip() for line in lines[4:9]] == [
