@@ -11,6 +11,7 @@ from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, FileVersion, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.app.removals import LineChanges, Removal, find_removals
+from custody.attribution.engine import merge_findings
 from custody.attribution.line_spec import LineSpec as LineSpec
 from custody.attribution.line_spec import resolve_line_specs
 from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution, format_certainty
@@ -52,7 +53,7 @@ class BlameResult(Struct, frozen=True):
     report: BlameReport
     texts: Sequence[str]
     blocks: Sequence[Attribution] = ()
-    """The attributions, if requested with commits; older lines are split by the commit that git blame names."""
+    """The attributions by commit; if requested with commits, older lines by the commit that git blame names."""
     commits: Mapping[str, "CommitLabel"] = field(default_factory=dict)
     """The commits that last changed the lines, if requested."""
     older: Sequence[Lines] = ()
@@ -141,7 +142,7 @@ def _resolve_blame_line_ranges(
 def _add_commits(
     evidence: AttributionContext, result: BlameResult, path: RepoPath, commit: CommitSha | None
 ) -> BlameResult:
-    blocks: Sequence[Attribution] = result.report.attributions
+    blocks = result.blocks
     if result.older:
         known = evidence.find_introducing_commits(path, commit, result.texts, result.older)
         firsts = {lines.first for lines in result.older}
@@ -189,15 +190,17 @@ class BlameReporter:
         if with_changes and self._evidence.rules.profile != "document":
             version = FileVersion(path, commit, commit or self._evidence.repository.head().commit, texts, ())
             changes = LineChanges(self._evidence, version, commits=False)
+        blocks = [self.attribution(answer, changes) for answer in answers]
+        is_document = self._evidence.rules.profile == "document"
         report = BlameReport(
             path=path.display,
             revision=commit,
             profile=self._evidence.rules.profile,
             rules_digest=format_digest(self._evidence.digest),
-            attributions=[self.attribution(answer, changes) for answer in answers],
+            attributions=list(_merge_attributions(answers, blocks)) if is_document else blocks,
             notes=[*self._evidence.history.searched.limits, *self._list_missing_evidence()],
         )
-        return BlameResult(report, texts, older=[answer.lines for answer in answers if not answer.trail])
+        return BlameResult(report, texts, blocks, older=[answer.lines for answer in answers if not answer.trail])
 
     def _list_missing_evidence(self) -> Iterator[str]:
         """Yield a note for events that could not be recorded and for missing records."""
@@ -252,6 +255,19 @@ class BlameReporter:
             text = None if prompt is None else prompt.view.text.content
             self._summaries[trace] = None if text is None else " ".join(text.split())[:SUMMARY_CHARACTERS_MAX]
         return self._summaries[trace]
+
+
+def _merge_attributions(answers: Sequence[LineAnswer], blocks: Sequence[Attribution]) -> Iterator[Attribution]:
+    """Yield the attributions with neighbors of one trace and tier merged (document 000, section 11).
+
+    The strongest of them gives the evidence.
+    """
+    rest = iter(blocks)
+    for run in merge_findings([answer.finding for answer in answers]):
+        parts = [next(rest) for _ in run.findings]
+        best = max(parts, key=lambda part: part.score)
+        commits = list(dict.fromkeys(commit for part in parts for commit in part.commits))
+        yield structs.replace(best, start_line=run.lines.first, end_line=run.lines.last, commits=commits)
 
 
 def _compute_agent_share(answer: LineAnswer) -> float:
