@@ -506,7 +506,12 @@ def _unpack_version_uses(data: bytes) -> tuple[tuple[CommitSha, RepoPath], ...]:
 def _select_latest_lineage_state(rows: Iterable[Row]) -> StateRow | None:
     """Return the last of several states of one time, by observation; ids show only the order of replay."""
     states = [_lineage_state_from_row(row) for row in rows]
-    return max(states, key=lambda state: (make_snapshot_order_key(state.author.observed), state.id), default=None)
+    return max(states, key=_rank_lineage_state, default=None)
+
+
+def _rank_lineage_state(state: StateRow) -> tuple[tuple[bool, str, int, tuple[str | int, ...]], int]:
+    author = state.author
+    return make_snapshot_order_key(author.observed, author.kind, author.ref), state.id
 
 
 def _lineage_state_from_row(row: Row) -> StateRow:
