@@ -70,6 +70,15 @@ def compute_tree_root(leaves: Iterable[TreeHash]) -> TreeHash:
     return tree.root
 
 
+def list_inclusion_path(leaves: Sequence[TreeHash], position: int) -> list[TreeHash]:
+    """Return the nodes beside the path from a leaf to the root, from the leaf up (RFC 6962, section 2.1.1)."""
+    if len(leaves) == 1:
+        return []
+    split = _find_left_size(len(leaves))
+    own, other = (leaves[:split], leaves[split:]) if position < split else (leaves[split:], leaves[:split])
+    return [*list_inclusion_path(own, position % split), compute_tree_root(other)]
+
+
 def make_consistency_proof(leaves: Sequence[TreeHash], old_size: int) -> list[TreeHash]:
     """Return the proof that the tree of the first ``old_size`` leaves is the beginning of the tree of all leaves."""
     if not 0 < old_size <= len(leaves):

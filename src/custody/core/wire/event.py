@@ -482,6 +482,16 @@ GenericEvent = (
 AnyEvent = (
     GenericEvent | HookEvent | SnapshotEvent | TranscriptEvent | ForeignTraceEvent | TraceLinkEvent | RegistryEvent
 )
+
+
+class SpanBatch(msgspec.Struct, frozen=True):
+    """The spans that one record holds; a store makes such records of neighboring spans."""
+
+    spans: tuple[SpanEvent, ...]
+
+
+DecodedEvent = AnyEvent | SpanBatch
+"""The content of a record."""
 GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
 """The events for any recorder; custody's own hook and ``custody import`` make the others."""
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__

@@ -40,6 +40,7 @@ from custody.core.wire.event import (
     CallEvent,
     ChangeEvent,
     DecisionEvent,
+    DecodedEvent,
     DuplicateAnswerEvent,
     EditEvent,
     ErasedText,
@@ -49,11 +50,13 @@ from custody.core.wire.event import (
     SessionEvent,
     SourceEvent,
     SourceReadEvent,
+    SpanBatch,
     SpanEvent,
     TextField,
     event_from_json,
     list_edit_content_hashes,
 )
+from custody.core.wire.span_batch import span_batch_from_json
 from custody.core.wire.time import parse_timestamp
 
 V = TypeVar("V", bound=View)
@@ -62,12 +65,19 @@ ABOUT_CHARACTERS_MAX = 500
 _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
 
-def views_from_event_payload(payload: Json | AnyEvent) -> tuple[View, ...]:
+def views_from_event_payload(payload: Json | DecodedEvent) -> tuple[View, ...]:
     """Return the views of a generic event's payload."""
+    if isinstance(payload, SpanBatch):
+        raise InputError("a batch of spans is not a generic event")
     event = event_from_json(payload)
     if type(event) not in VIEWS:
         raise InputError(f"'{event.__struct_config__.tag}' is not a generic event")
     return (VIEWS[type(event)](event), *observation_from_event(event, str(event.__struct_config__.tag)))
+
+
+def views_from_span_batch(payload: Json | DecodedEvent) -> tuple[View, ...]:
+    """Return the views of each span of a batch that was not erased."""
+    return tuple(view for span in span_batch_from_json(payload).spans for view in views_from_event_payload(span))
 
 
 def observation_from_event(event: AnyEvent, what: str) -> tuple[Observation, ...]:

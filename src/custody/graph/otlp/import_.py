@@ -239,7 +239,7 @@ class _OtlpImport:
             {(span.execution, span.parent) for span in batch if span.parent is not None}
         )
         appended = self._store.append([span.arrival for span in batch])
-        self._new += len(appended.made)
+        self._new += len(appended.stored)
         for span in batch:
             self._follow(span, stored)
             stored.add(span.name)
