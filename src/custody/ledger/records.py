@@ -84,8 +84,8 @@ def _find_shared_span(store: Store, record: Record) -> BatchedSpan | None:
 
 def _prove_shared_span(store: Store, record: Record, span: BatchedSpan) -> SpanProof | None:
     holder = store.tables.record(record.ref)
-    body = None if holder is None else store.tables.bodies([holder.entry.digest]).get(holder.entry.digest)
-    return None if body is None or body.data is None else make_span_proof(body.data, span)
+    data = None if holder is None else store.tables.stored_batch(holder)
+    return None if data is None else make_span_proof(data, span)
 
 
 def _read_record_payload(store: Store, record: Record) -> Json:

@@ -16,6 +16,7 @@ from custody.core.record import ChainTip, Record
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import DecodedEvent
+from custody.core.wire.event_views import read_batched_views
 from custody.store.db import Row, SqlValue
 from custody.store.rows import (
     ALL_TABLES,
@@ -187,12 +188,28 @@ class Projection:
         # Rows of an older reader may point to views of another kind until they are rebuilt.
         expected = tuple(kinds)
         for records in split_row_batches(self._records(sorted(wanted))):
-            for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
-                # Their rows exist, so they are storable: checking every character again would be slow.
-                views = self._read(record, value) or ()
-                matching = ((n, views[n]) for n in sorted(wanted[record.ref]) if n < len(views))
+            for record, matching in self._read_matching(records, wanted):
                 found.extend(ObservedView(record, view, n) for n, view in matching if isinstance(view, expected))
         return sorted(found, key=lambda seen: (seen.record.entry.at_ns, seen.record.ref))
+
+    def _read_matching(
+        self, records: Sequence[Record], wanted: Mapping[RecordRef, Collection[int]]
+    ) -> Iterator[tuple[Record, list[tuple[int, View]]]]:
+        """Yield each record with its views of these numbers."""
+        alone = []
+        for record in records:
+            data = self._tables.stored_batch(record)
+            if data is None:
+                alone.append(record)
+                continue
+            try:
+                yield record, read_batched_views(data, sorted(wanted[record.ref]))
+            except InputError:
+                continue  # of a copied chain, as in _read
+        for record, value in zip(alone, self._tables.payloads(alone).values(), strict=True):
+            # Their rows exist, so they are storable: checking every character again would be slow.
+            views = self._read(record, value) or ()
+            yield record, [(n, views[n]) for n in sorted(wanted[record.ref]) if n < len(views)]
 
     def distinct(
         self, kind: type[View], column: str, where: str = "1 = 1", values: Sequence[SqlValue] = ()

@@ -215,16 +215,16 @@ class Store:
 
     def _erase_span(self, head: ChainTip, at: Record, span: BatchedSpan, *, who: str, why: str) -> ChainTip:
         holder = self.tables.record(at.ref)
-        body = None if holder is None else self.tables.bodies([holder.entry.digest]).get(holder.entry.digest)
-        if holder is None or body is None or body.data is None:
+        data = None if holder is None else self.tables.stored_batch(holder)
+        if holder is None or data is None:
             raise StoreError(f"record {at.seq} of chain {at.store} no longer has its spans")
         leaf = Digest(span.leaf)
         event = EventId(f"{ERASED}-{self._around.token()}")
         record = self._keep(head, make_erasure_arrival(event, leaf, who=who, why=why, at_ns=self._around.now_ns()))
-        codec, data = encode_stored_body(erase_batched_span(body.data, span))
-        self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, data, body.digest))
+        codec, rest = encode_stored_body(erase_batched_span(data, span))
+        self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, rest, holder.entry.digest))
         self.tables.put_erasure(leaf, record.ref)
-        self.views.read_again(body.digest)
+        self.views.read_again(holder.entry.digest)
         return chain_tip_from_record(record)
 
     def erase(self, digests: Sequence[Digest], *, who: str, why: str) -> AppendResult:

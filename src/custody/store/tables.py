@@ -363,6 +363,13 @@ class Tables:
             for record in records
         }
 
+    def stored_batch(self, record: Record) -> bytes | None:
+        """Return the bytes of a batch of spans; None for any other record, and for one without its bytes here."""
+        if record.entry.kind != SPANS:
+            return None
+        body = self.bodies([record.entry.digest]).get(record.entry.digest)
+        return body.data if body is not None and body.data is not None and is_span_batch(body.data) else None
+
     def find_batched_spans(self, keys: Iterable[NaturalKey]) -> list[tuple[Record, BatchedSpan]]:
         """Return the spans with these natural keys that share a record with others.
 
@@ -371,8 +378,8 @@ class Tables:
         wanted = {name: key for key in keys if (name := parse_span_key(key)) is not None}
         known_keys, found = set(wanted.values()), list[tuple[Record, BatchedSpan]]()
         for holder in self._list_span_batches(list(wanted)):
-            body = self.bodies([holder.entry.digest]).get(holder.entry.digest)
-            for span in iterate_batched_spans(body.data) if body is not None and body.data is not None else ():
+            data = self.stored_batch(holder)
+            for span in () if data is None else iterate_batched_spans(data):
                 if (key := span.key) in known_keys:
                     entry = RecordDraft(holder.entry.event, SPAN, key, holder.entry.at_ns, span.digest)
                     found.append((Record(holder.store, holder.seq, entry, holder.link), span))

@@ -50,6 +50,14 @@ class BatchedSpan(Struct, frozen=True):
         return hash_span_leaf(self.salt, self.data)
 
     @property
+    def event(self) -> SpanEvent:
+        """Return the event; raise ``InputError`` if another program wrote an invalid one."""
+        event = event_from_json(msgspec.json.decode(self.data))
+        if not isinstance(event, SpanEvent):
+            raise InputError("not a span")
+        return event
+
+    @property
     def key(self) -> NaturalKey:
         """Return the natural key that the event would have as a record of its own."""
         name = msgspec.json.decode(self.data, type=_SpanName)
