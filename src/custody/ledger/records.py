@@ -11,14 +11,14 @@ from custody.core.ids import Digest, NaturalKey, RecordRef, Seq, StoreId
 from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.record import Record, RecordingGap, parse_recording_gap
+from custody.core.tree_head import list_inclusion_path
 from custody.core.wire.arrival import SPAN, SPANS, SYSTEM_KINDS, parse_span_key
 from custody.core.wire.body import format_digest, list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.event import GENERIC
 from custody.core.wire.report import EraseReport, RecordsReport, RecordSummary, ShowReport, SpanProof
-from custody.core.wire.span_batch import BatchedSpan
+from custody.core.wire.span_batch import BatchedSpan, list_span_leaves
 from custody.core.wire.time import format_timestamp
-from custody.ledger.span_proof import make_span_proof
 from custody.store import RecordFilter, Store
 from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
@@ -85,7 +85,11 @@ def _find_shared_span(store: Store, record: Record) -> BatchedSpan | None:
 def _prove_shared_span(store: Store, record: Record, span: BatchedSpan) -> SpanProof | None:
     holder = store.tables.record(record.ref)
     data = None if holder is None else store.tables.stored_batch(holder)
-    return None if data is None else make_span_proof(data, span)
+    if data is None:
+        return None
+    leaves = list_span_leaves(data)
+    path = [node.hex() for node in list_inclusion_path(leaves, span.position)]
+    return SpanProof(salt=span.salt.hex(), position=span.position, count=len(leaves), path=path)
 
 
 def _read_record_payload(store: Store, record: Record) -> Json:
