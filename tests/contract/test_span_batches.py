@@ -87,7 +87,7 @@ def test_a_whole_batch_is_erased_like_any_body(open_store: Opener) -> None:
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
-def test_a_session_is_observed_with_its_spans(store: Store, rebuild: bool) -> None:  # noqa: FBT001 - a parameter of pytest
+def test_a_session_is_observed_with_its_spans(store: Store, rebuild: bool) -> None:
     store.append(spans(1, 2, agent="robot", session="s9"))
     if rebuild:
         store.views.rebuild(lambda _: None)
