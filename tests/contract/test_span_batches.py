@@ -74,8 +74,12 @@ def test_one_span_is_erased_and_the_record_still_verifies(open_store: Opener) ->
     assert later.tables.is_erased(Digest(found[0][1].leaf))
     assert later.tables.payload(erasure)["why"] == "a name"  # type: ignore[index,call-overload]  # an object
     assert list(later.views.find_mismatched_records()) == []
+    again = later.append([an_arrival("span", event=f"again-{n}", span=f"s{n}") for n in (2, 3, 4)])
+    assert (set(again.known), set(again.stored)) == ({"again-2", "again-3"}, {"again-4"}), "an erased span stays erased"
     later.views.rebuild(lambda _: None)
-    assert stored_ids(later) == ["s1", "s3"]
+    assert stored_ids(later) == ["s1", "s3", "s4"]
+    late = [an_arrival("span", event="last", span="s2")]
+    assert open_store().append(late).known == ("last",), "also after the index was made again"
 
 
 def test_a_whole_batch_is_erased_like_any_body(open_store: Opener) -> None:

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from custody.core.errors import StoreError
 from custody.core.ids import PENDING, Digest, EventId, NaturalKey, RecordRef, Seq, StoreId
-from custody.core.record import ChainTip, Record, chain_tip_from_record, record_from_draft
-from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, make_continuation_arrival, make_erasure_arrival
+from custody.core.record import ChainTip, Record, RecordDraft, chain_tip_from_record, record_from_draft
+from custody.core.wire.arrival import CONTINUES, ERASED, SPAN, Arrival, make_continuation_arrival, make_erasure_arrival
 from custody.core.wire.body import list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.event import DecodedEvent
@@ -218,12 +218,15 @@ class Store:
         data = None if holder is None else self.tables.stored_batch(holder)
         if holder is None or data is None:
             raise StoreError(f"record {at.seq} of chain {at.store} no longer has its spans")
-        leaf = Digest(span.leaf)
+        leaf, now_ns = Digest(span.leaf), self._around.now_ns()
         event = EventId(f"{ERASED}-{self._around.token()}")
-        record = self._keep(head, make_erasure_arrival(event, leaf, who=who, why=why, at_ns=self._around.now_ns()))
+        mark = next(iter(self._mark_spans([at.entry])), None)
+        record = self._keep(head, make_erasure_arrival(event, leaf, who=who, why=why, at_ns=now_ns, mark=mark))
         codec, rest = encode_stored_body(erase_batched_span(data, span))
         self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, rest, holder.entry.digest))
-        self.tables.put_erasure(leaf, record.ref)
+        for digest in (leaf, mark):
+            if digest is not None:
+                self.tables.put_erasure(digest, record.ref)
         self.views.read_again(holder.entry.digest)
         return chain_tip_from_record(record)
 
@@ -355,6 +358,13 @@ class Store:
         known = self._around.heads.read(store) if self._around.heads else None
         return max(self.tables.head(store).seq, known.seq if known else 0)
 
+    def _mark_spans(self, entries: Sequence[RecordDraft]) -> dict[Digest, tuple[NaturalKey, Digest]]:
+        """Return the mark of each span; none without head files, or for no span."""
+        contents = [(entry.key, entry.digest) for entry in entries]
+        if not contents or self._around.heads is None:
+            return {}
+        return dict(zip(self._around.heads.mark_erased(contents), contents, strict=True))
+
     def _begin(self, stamp: str) -> ChainTip:
         store = StoreId(self._around.token())
         for name, value in (("store_id", store), ("stamp", stamp)):
@@ -384,6 +394,11 @@ class Store:
     ) -> tuple[list[Arrival], list[Arrival], set[tuple[NaturalKey, Digest]]]:
         """Split arrivals into new ones and known or repeated ones; also return which contents share a record."""
         known = self.tables.find_known([arrival.entry for arrival in arrivals])
+        spans = [arrival.entry for arrival in arrivals if arrival.entry.kind == SPAN]
+        marks = self._mark_spans(spans) if self.tables.has_erasures() else {}
+        for mark in self.tables.find_erasures(marks):
+            known.contents.add(marks[mark])
+            known.shared.add(marks[mark])
         fresh: list[Arrival] = []
         again: list[Arrival] = []
         for arrival in arrivals:

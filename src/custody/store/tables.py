@@ -552,6 +552,19 @@ class Tables:
             )
         )
 
+    def find_erasures(self, digests: Collection[Digest]) -> set[Digest]:
+        """Return which of these digests a record of any chain erased."""
+        found: set[Digest] = set()
+        for batch in split_row_batches(sorted(digests), PAGE):
+            marks = ", ".join("?" * len(batch))
+            rows = self.db.rows(f"SELECT digest FROM erasure WHERE digest IN ({marks})", batch)
+            found.update(Digest(bytes_from_sql(row[0])) for row in rows)
+        return found
+
+    def has_erasures(self) -> bool:
+        """Return whether anything was erased."""
+        return bool(self.db.rows("SELECT 1 FROM erasure LIMIT 1"))
+
     def is_erased(self, digest: Digest) -> bool:
         """Return whether a record of any chain erased the body."""
         return bool(self.db.rows("SELECT 1 FROM erasure WHERE digest = ? LIMIT 1", (digest,)))
@@ -577,10 +590,9 @@ class Tables:
 
 
 def erased_digest_from_payload(payload: Json) -> list[Digest]:
-    """Return the digest in an ``erased`` record's payload, if it has one."""
-    if isinstance(payload, dict) and isinstance(digest := payload.get("digest"), str):
-        return [parse_digest(digest)]
-    return []
+    """Return the digest in an ``erased`` record's payload, if it has one, and the mark of an erased span."""
+    texts = (payload.get("digest"), payload.get("mark")) if isinstance(payload, dict) else ()
+    return [parse_digest(text) for text in texts if isinstance(text, str)]
 
 
 def split_row_batches(items: Iterable[T], size: int = PAYLOADS) -> Iterator[list[T]]:

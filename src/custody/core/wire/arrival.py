@@ -147,9 +147,11 @@ def make_loss_arrival(line: str, at_ns: int) -> Arrival:
     return _make_record_arrival(EventId(f"{LOST}-{name}"), LOST, NaturalKey(f"{LOST}:{name}"), at_ns, value)
 
 
-def make_erasure_arrival(event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int) -> Arrival:
-    """Return the record that a body was erased, by whom and why."""
-    value: Json = {
+def make_erasure_arrival(
+    event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int, mark: Digest | None = None
+) -> Arrival:
+    """Return the record that a body or a span was erased; by ``mark`` its store knows the span if it comes again."""
+    value: dict[str, Json] = {
         "custody": 1,
         "kind": ERASED,
         "at": format_timestamp(at_ns),
@@ -157,6 +159,8 @@ def make_erasure_arrival(event_id: EventId, digest: Digest, *, who: str, why: st
         "who": who,
         "why": why,
     }
+    if mark is not None:
+        value["mark"] = format_digest(mark)
     return _make_record_arrival(
         event_id, ERASED, NaturalKey(f"{ERASED}:{format_digest(digest)}:{event_id}"), at_ns, value
     )
