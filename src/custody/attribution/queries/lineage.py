@@ -282,7 +282,7 @@ class LineageTables:
         """Return the states of a file, oldest first."""
         rows = self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE path = ?", (path.raw,))
         states = map(_lineage_state_from_row, rows)
-        return sorted(states, key=lambda state: (state.at_ns, make_snapshot_order_key(state.author.observed), state.id))
+        return sorted(states, key=lambda state: (state.at_ns, _rank_lineage_state(state)))
 
     def same_text(self, path: RepoPath, keys: Sequence[int]) -> StateRow | None:
         """Return the last state of a file with exactly these lines."""
