@@ -142,7 +142,7 @@ def blend_line_origins(words: WordShare, origins: Sequence[LineOrigin]) -> LineO
         agents += count * origins[i].share
     most = max(by_origin.values())
     state = min(state for state, count in by_origin.items() if count == most)
-    share = agents / words.total
+    share = agents / words.whole
     return LineOrigin(state, min(1.0, share)) if state > 0 else LineOrigin(state, 0.0)
 
 

@@ -38,7 +38,7 @@ from custody.terminal.screen import (
 )
 
 if TYPE_CHECKING:
-    from custody.attribution.wire import Attribution
+    from custody.attribution.wire import Attribution, LastChange
     from custody.why.report import (
         AnyLink,
         CallLink,
@@ -320,7 +320,8 @@ def _quote_why_prompt(prompt: str, screen: Screen) -> Iterator[TextLine]:
 
 def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[tuple[str, str]]:
     """Yield the known steps in the history of the line, each row with its label."""
-    from custody.why.report import CallLink, ChainCommit, ChangeLink, SourcesLink, StandingLink
+    from custody.attribution.cli import describe_last_change
+    from custody.why.report import CallLink, ChainCommit, ChangeLink, LineLink, SourcesLink, StandingLink
 
     for sources in _links(report, SourcesLink):
         read = _join_why_sources(sources, screen)
@@ -329,6 +330,8 @@ def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[t
     calls = _links(report, CallLink)
     if calls:
         yield "wrote", ", ".join(_list_why_call_facts(report, calls[0]))
+    for line in _links(report, LineLink):
+        yield from (("removed", text) for text in map(describe_last_change, line.attribution.last_changes) if text)
     commits = _links(report, ChainCommit)
     if commits:
         yield "committed", _describe_why_commits(commits, screen, now_ns)
@@ -557,6 +560,18 @@ def _render_why_signals(attribution: Attribution, *, verbose: bool) -> Iterator[
     for signal in attribution.evidence if verbose else ():
         yield f"  {signal.name} +{signal.points:g}: {signal.why}"
         yield from (f"    record {record}" for record in signal.records)
+    for change in attribution.last_changes if verbose else ():
+        yield f"  {_describe_why_last_change(change)}"
+
+
+def _describe_why_last_change(change: LastChange) -> str:
+    """Return who changed the line last, and how many words that added and removed."""
+    who = f"commit {change.commit[:COMMIT_DIGITS]}" if change.commit else "an uncommitted change"
+    who = who if change.tool_call_id is None else f"call {change.tool_call_id}"
+    if change.words_added is None or change.words_removed is None:
+        return f"last change: {who}"
+    removed = f" ({' '.join(change.removed)})" if change.removed else ""
+    return f"last change: {who}, +{change.words_added:,} -{count_noun(change.words_removed, 'word')}{removed}"
 
 
 def _format_call_link_time(call: CallLink) -> str:

@@ -24,9 +24,10 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha, Digest
 from custody.core.paths import Hunk, Lines, RepoPath
 from custody.core.wire.canonical import digest_rule_tables
+from custody.core.wire.claims import ChainRatings
 from custody.git import Commit as GitCommit
 from custody.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
-from custody.ledger.assurance import ChainRatings, rate_workspace_chains
+from custody.ledger.assurance import rate_workspace_chains
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace

@@ -339,7 +339,7 @@ def _slim_progress_line(value: dict[str, Json]) -> dict[str, Json] | None:
         return None
     if list_tool_results(value):
         return _slim_user_line(value)
-    uses: list[Json] = [block for block in list_message_blocks(value) if block.get("type") == "tool_use"]
+    uses: list[Json] = [dict(block) for block in list_message_blocks(value) if block.get("type") == "tool_use"]
     return {**value, "message": {**get_fields(value["message"]), "content": uses}} if uses else None
 
 
