@@ -6,7 +6,8 @@ Claude Code's transcripts and git-ai's notes with conversations.
 
 A line counts as explained if an agent's call is its answer; a commit's own trailer does not explain it. The call must
 have edited that file, or the line must have left a file that the call did edit in the same commit. The reason for an
-unexplained line is false if some call before the commit wrote exactly this line into this file.
+unexplained line is false if some call before the commit wrote exactly this line into this file, and the line is not
+boilerplate.
 """
 
 import argparse
@@ -39,6 +40,8 @@ HOURS_BEFORE = 24 * 7
 LINES_MAX = 5_000
 """A commit with more added lines is data or vendored code, and is not measured."""
 EDITS = {"Edit": "new_string", "Write": "content", "NotebookEdit": "new_source"}
+WORDS_MIN, FILES_MAX = 3, 2
+"""A line with fewer words, or in calls of more files, is boilerplate: a person may have typed it too."""
 SHOWN = 20
 WORD = re.compile(r"\w+")
 HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
@@ -61,6 +64,8 @@ class Reading:
     calls: dict[str, Call] = field(default_factory=dict)
     by_line: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     files: int = 0
+    failed: set[str] = field(default_factory=set)
+    """Calls that the transcripts report as failed: they wrote nothing."""
 
     def add(self, name: str, at: float, path: str, text: str) -> None:
         """Add what a call wrote into a file."""
@@ -79,10 +84,16 @@ class Reading:
     def wrote_before(self, line: str, path: str, at: float) -> bool:
         """Return whether some call before a time wrote this line into this file."""
         return any(
-            self.calls[name].at <= at
+            name not in self.failed
+            and self.calls[name].at <= at
             and any(is_same_file(other, path) and line in lines for other, lines in self.calls[name].wrote.items())
             for name in self.by_line.get(line, ())
         )
+
+    def is_distinctive(self, line: str) -> bool:
+        """Return whether a line says enough to tell who wrote it: several words, written into few files."""
+        files = {path.rpartition("/")[2] for name in self.by_line.get(line, ()) for path in self.calls[name].wrote}
+        return len(WORD.findall(line)) >= WORDS_MIN and len(files) <= FILES_MAX
 
     def touched(self, paths: Iterable[str], at: float) -> bool:
         """Return whether a call edited one of these files within the time before a commit."""
@@ -117,7 +128,7 @@ def read_transcripts(folder: Path) -> Reading:
 def read_claude(file: Path, reading: Reading) -> None:
     """Add the calls of one transcript of Claude Code, also those of subagents inside their parent's."""
     for raw in file.read_bytes().splitlines():
-        if b'"tool_use"' not in raw:
+        if b'"tool_use"' not in raw and b'"is_error":true' not in raw:
             continue
         try:
             line = json.loads(raw)
@@ -129,6 +140,8 @@ def read_claude(file: Path, reading: Reading) -> None:
         for block in content if isinstance(content, list) else ():
             if isinstance(block, dict) and block.get("type") == "tool_use":
                 add_use(reading, str(block.get("id")), at, block)
+            elif isinstance(block, dict) and block.get("is_error") is True:
+                reading.failed.add(str(block.get("tool_use_id")))
 
 
 def read_note(file: Path, reading: Reading) -> None:
@@ -274,8 +287,8 @@ def judge_line(figures: Figures, commit: RealCommit, path: str, line: str, answe
     figures.named += NAMED in answer.signals
     reason = "named only by the commit" if NAMED in answer.signals else answer.reason or answer.kind
     figures.reasons[reason] += 1
-    # A line that says little is in many edits, and nobody can tell which of them it comes from.
-    if len(WORD.findall(line)) > 2 and other.wrote_before(line, path, commit.at):
+    is_repeated = sum(text == line for text in commit.added.get(path, {}).values()) > 1
+    if not is_repeated and other.is_distinctive(line) and other.wrote_before(line, path, commit.at):
         figures.false[reason] += 1
         figures.examples.append(f"{place} ({reason})")
 
