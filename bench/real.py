@@ -5,9 +5,9 @@ code with custody's: it only collects, for each call, the files that it edited a
 Claude Code's transcripts and git-ai's notes with conversations.
 
 A line counts as explained if an agent's call is its answer; a commit's own trailer does not explain it. The call must
-have edited that file, or the line must have left a file that the call did edit in the same commit. The reason for an
-unexplained line is false if some call before the commit wrote exactly this line into this file, and the line is not
-boilerplate.
+have edited that file, or the line must have left another file in the same commit, or the call's session must have
+edited both. The reason for an unexplained line is false if some call before the commit wrote exactly this line into
+this file, and the line is not boilerplate.
 """
 
 import argparse
@@ -54,7 +54,10 @@ class Call:
     """What one call did, as the transcript has it: the files that it named and the lines that it wrote there."""
 
     at: float
+    session: str = ""
     wrote: dict[str, set[str]] = field(default_factory=dict)
+    before: set[str] = field(default_factory=set)
+    """Lines that were there before the call: it repeated them and did not write them."""
 
 
 @dataclass(slots=True)
@@ -67,12 +70,13 @@ class Reading:
     failed: set[str] = field(default_factory=set)
     """Calls that the transcripts report as failed: they wrote nothing."""
 
-    def add(self, name: str, at: float, path: str, text: str) -> None:
-        """Add what a call wrote into a file."""
-        call = self.calls.setdefault(name, Call(at))
+    def add(self, name: str, at: float, path: str, text: str, *, before: str = "", session: str = "") -> None:
+        """Add what a call wrote into a file that had the lines ``before``."""
+        call = self.calls.setdefault(name, Call(at, session))
+        call.before |= lines_of(before)
         # A call that only deletes has no lines, but it edited the file too.
         lines = call.wrote.setdefault(path, set())
-        for line in {line.strip() for line in text.splitlines()} - {""}:
+        for line in lines_of(text):
             lines.add(line)
             self.by_line[line].add(name)
 
@@ -81,11 +85,20 @@ class Reading:
         call = self.calls.get(name)
         return call is not None and any(is_same_file(other, path) for other in call.wrote)
 
+    def session_edited(self, name: str, path: str) -> bool:
+        """Return whether any call of the call's session named this file."""
+        session = self.calls[name].session
+        return bool(session) and any(
+            call.session == session and any(is_same_file(other, path) for other in call.wrote)
+            for call in self.calls.values()
+        )
+
     def wrote_before(self, line: str, path: str, at: float) -> bool:
         """Return whether some call before a time wrote this line into this file."""
         return any(
             name not in self.failed
             and self.calls[name].at <= at
+            and line not in self.calls[name].before
             and any(is_same_file(other, path) and line in lines for other, lines in self.calls[name].wrote.items())
             for name in self.by_line.get(line, ())
         )
@@ -101,6 +114,11 @@ class Reading:
         since = at - HOURS_BEFORE * 3600
         recent = (call for call in self.calls.values() if since <= call.at <= at)
         return any(other.rpartition("/")[2] in names for call in recent for other in call.wrote)
+
+
+def lines_of(text: str) -> set[str]:
+    """Return the lines of a text without white space around them, and without empty ones."""
+    return {line.strip() for line in text.splitlines()} - {""}
 
 
 def is_same_file(written: str, path: str) -> bool:
@@ -128,7 +146,7 @@ def read_transcripts(folder: Path) -> Reading:
 def read_claude(file: Path, reading: Reading) -> None:
     """Add the calls of one transcript of Claude Code, also those of subagents inside their parent's."""
     for raw in file.read_bytes().splitlines():
-        if b'"tool_use"' not in raw and b'"is_error":true' not in raw:
+        if b'"tool_use"' not in raw and b'"tool_result"' not in raw:
             continue
         try:
             line = json.loads(raw)
@@ -139,9 +157,18 @@ def read_claude(file: Path, reading: Reading) -> None:
         at = seconds_of((inner or {}).get("timestamp") or line.get("timestamp"))
         for block in content if isinstance(content, list) else ():
             if isinstance(block, dict) and block.get("type") == "tool_use":
-                add_use(reading, str(block.get("id")), at, block)
-            elif isinstance(block, dict) and block.get("is_error") is True:
-                reading.failed.add(str(block.get("tool_use_id")))
+                add_use(reading, str(block.get("id")), at, block, str(line.get("sessionId")))
+            elif isinstance(block, dict) and block.get("type") == "tool_result":
+                add_result(reading, str(block.get("tool_use_id")), block, (inner or {}).get("toolUseResult"))
+
+
+def add_result(reading: Reading, name: str, result: dict[str, Any], response: object) -> None:
+    """Add whether a call failed, and the text before it."""
+    if result.get("is_error") is True:
+        reading.failed.add(name)
+    original = response.get("originalFile") if isinstance(response, dict) else None
+    if isinstance(original, str) and name in reading.calls:
+        reading.calls[name].before |= lines_of(original)
 
 
 def read_note(file: Path, reading: Reading) -> None:
@@ -159,7 +186,7 @@ def read_note(file: Path, reading: Reading) -> None:
                 add_use(reading, f"{file.name}:{n}", seconds_of(message.get("timestamp")), message)
 
 
-def add_use(reading: Reading, name: str, at: float, use: dict[str, Any]) -> None:
+def add_use(reading: Reading, name: str, at: float, use: dict[str, Any], session: str = "") -> None:
     """Add a call of an editing tool."""
     given = use.get("input")
     tool = use.get("name")
@@ -169,10 +196,12 @@ def add_use(reading: Reading, name: str, at: float, use: dict[str, Any]) -> None
     if not isinstance(path, str):
         return
     if tool in EDITS:
-        reading.add(name, at, path, str(given.get(EDITS[tool]) or ""))
+        old = str(given.get("old_string") or "")
+        reading.add(name, at, path, str(given.get(EDITS[tool]) or ""), before=old, session=session)
     elif tool == "MultiEdit":
         for edit in given.get("edits") or ():
-            reading.add(name, at, path, str(edit.get("new_string") or ""))
+            old = str(edit.get("old_string") or "")
+            reading.add(name, at, path, str(edit.get("new_string") or ""), before=old, session=session)
 
 
 def seconds_of(timestamp: object) -> float:
@@ -255,7 +284,7 @@ class Figures:
     elsewhere: int = 0
     """Lines whose call edited another file."""
     unproven: int = 0
-    """Those of them that did not leave a file that the call had edited."""
+    """Those of them that left no other file, and whose session did not edit this one."""
     unread: int = 0
     """Lines whose call the other reading does not have: commands, and other agents' calls."""
     reasons: Counter[str] = field(default_factory=Counter)
@@ -279,8 +308,8 @@ def judge_line(figures: Figures, commit: RealCommit, path: str, line: str, answe
             figures.unread += 1
         elif not other.edited(call, path):
             figures.elsewhere += 1
-            files = [name for name, lines in commit.removed.items() if line in lines]
-            if not any(other.edited(call, name) for name in files):
+            has_left = any(line in lines for name, lines in commit.removed.items() if name != path)
+            if not has_left and not other.session_edited(call, path):
                 figures.unproven += 1
                 figures.examples.append(f"{place} (call {call} edited another file)")
         return

@@ -48,6 +48,15 @@ def test_the_other_reading_has_each_call_with_its_lines(transcripts: Path) -> No
     assert reading.wrote_before("made_by_subagent = 1", "src/b.py", AT + 600)
 
 
+def test_lines_that_a_call_only_repeats_and_failed_calls_are_not_its_own(tmp_path: Path) -> None:
+    session = a_transcript("s1", "/w", at="2026-01-31T12:05:00Z").write("a.py", OLD, NEW)
+    session.edit("b.py", "x", "x", "never_written = 1", failed=True).put(tmp_path)
+    reading = read_transcripts(tmp_path)
+    assert reading.wrote_before("def mean(numbers):", "a.py", AT + 600)
+    assert not reading.wrote_before("def total(numbers):", "a.py", AT + 600)
+    assert not reading.wrote_before("never_written = 1", "b.py", AT + 600)
+
+
 def test_notes_with_conversations_are_read_too(tmp_path: Path) -> None:
     messages = [{"type": "tool_use", "name": "Write", "input": {"file_path": "/w/a.py", "content": "x = make()\n"}}]
     note = {"prompts": {"k": {"messages": messages}}}
@@ -78,6 +87,8 @@ def test_a_call_of_another_file_needs_a_move(transcripts: Path) -> None:
     assert judged(transcripts, "def mean(numbers):", "src/a.py", answer).elsewhere == 0
     other = judged(transcripts, "def mean(numbers):", "src/c.py", answer)
     assert (other.explained, other.elsewhere, other.unproven) == (1, 1, 1)
+    same_session = judged(transcripts, "def mean(numbers):", "src/b.py", answer)
+    assert (same_session.elsewhere, same_session.unproven) == (1, 0)
     moved = judged(transcripts, "def mean(numbers):", "src/c.py", answer, src__a={"def mean(numbers):"})
     assert (moved.elsewhere, moved.unproven) == (1, 0)
 
