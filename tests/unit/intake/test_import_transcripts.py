@@ -384,7 +384,7 @@ def test_a_part_of_a_subagents_file_is_completed_by_the_parents(built: Built, fo
     assert {edit.path.raw for edit in views(built, FileEdit)} == {b"a.py", b"b.py"}
 
 
-def test_what_a_subagent_was_asked_in_the_parents_file_is_no_prompt(built: Built, folder: Path) -> None:
+def test_the_task_of_a_subagent_in_the_parents_file_is_not_a_prompt(built: Built, folder: Path) -> None:
     session = a_session(built)
     agent = session.subagent("a1b2c3", "look around").bash("ls")
     only_in_the_parent(session, agent, folder)

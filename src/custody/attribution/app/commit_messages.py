@@ -34,7 +34,7 @@ POINTS = 5
 FIRST_NAMED_SECONDS = 1_672_531_200
 """The start of 2023: before it, no tool named an agent in a commit."""
 SHARE_MIN = 0.5
-"""A file of which an agent wrote less, by the commit's note, is not the agent's."""
+"""The minimum share in a commit's note for the lines of a file to count as the agent's."""
 CHECKPOINTS = "entire/checkpoints/v1"
 SHORT_ID_LENGTH = 12
 
