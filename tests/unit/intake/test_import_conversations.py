@@ -15,7 +15,6 @@ from tests.builders.repo import Built, a_repository
 from tests.builders.traces import a_conversation, a_range, a_trace, written
 from tests.builders.transcripts import a_transcript
 
-
 AT = 1_769_178_600
 """The time of the trace."""
 
