@@ -198,7 +198,7 @@ class CommitStatements:
     def _state_from_git_ai(self, note: GitAiNote, place: CommitPlace) -> CommitStatement | None:
         """Return what git-ai's note states about one line; of several entries the last one counts, as in git-ai."""
         for entry in reversed(note.files.get(str(place.path), ())):
-            if not any(place.line in lines for lines in entry.lines):
+            if place.line is None or not any(place.line in lines for lines in entry.lines):
                 continue
             author = None if entry.is_persons else note.author(entry)
             if entry.is_persons or author is None:
