@@ -101,8 +101,8 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
             (ReasonCode.ATTR_NONE, ReasonCode.ATTR_SELF, ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
         ),
         ReasonCode.ATTR_NONE: ReasonInfo(
-            "Some added lines have an unknown author (no evidence either way). Or, where `gate.assurance_min` requires it,"
-            " no recorded edit made a file what it is: lines were removed, moved or left out.",
+            "Some added lines have an unknown author (no evidence either way). Or, where `gate.assurance_min` requires"
+            " it, no recorded edit made a file what it is: lines were removed, moved or left out.",
             "import the transcripts of the sessions that worked on it, or have a person read these lines",
             (ReasonCode.ATTR_SELF, ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
         ),
