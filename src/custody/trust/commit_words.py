@@ -291,6 +291,15 @@ def trust_author_from_commit(name: str, email: str, message: str) -> tuple[str, 
     return next(((agent, person) for agent in _parse_trust_agent_trailers(message)), (person, None))
 
 
+def list_co_authors(message: str) -> list[str]:
+    """Return the names and email addresses of co-authors: a squashed change names its other authors there only.
+
+    >>> list_co_authors("Fix it\\n\\nCo-authored-by: Ana Ruiz <ana@example.org>")
+    ['Ana Ruiz', 'ana@example.org']
+    """
+    return [text for match in _CO_AUTHOR.finditer(message) for part in match.groups() if (text := part.strip())]
+
+
 def is_bot_committer(name: str) -> bool:
     """Return whether a name is a bot's."""
     return bool(_BOT.search(name))

@@ -23,6 +23,7 @@ from custody.store import ObservedView, Store
 from custody.trust.app.decision_signature import NAMESPACE, encode_signed_decision
 from custody.trust.app.decisions import EVENT_PREFIX, FolderWorkspace
 from custody.trust.assurance import DecisionBelief, DecisionVouching, rate_decision
+from custody.trust.commit_words import list_co_authors
 from custody.workspace.change import ChangeRange
 from custody.workspace.rules_in_force import load_base_team_policy, load_workspace_team_policy
 from custody.workspace.workspace import Workspace, has_workspace_repository
@@ -174,6 +175,7 @@ def _read_commit_people(repository: Repository, commit: CommitSha) -> frozenset[
 
 
 def _list_people(commits: Iterable[Commit]) -> frozenset[str]:
+    commits = list(commits)
     names = {
         raw.decode("utf-8", "replace")
         for commit in commits
@@ -181,5 +183,6 @@ def _list_people(commits: Iterable[Commit]) -> frozenset[str]:
         for raw in (person.name, person.email)
         if raw
     }
+    names |= {name for commit in commits for name in list_co_authors(commit.message.decode("utf-8", "replace"))}
     logins = {f"github:{match['login']}" for name in names if (match := _NOREPLY_EMAIL.fullmatch(name))}
     return list_identities(names | logins)
