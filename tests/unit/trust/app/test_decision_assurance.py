@@ -118,7 +118,9 @@ class TestSignatures:
         )
         append(world, signed(a_decision_event(world, commit=commit), by_device(device)))
         append(
-            world, a_decision_event(world, id="2", commit=commit, witness={"kind": "host", "by": "github:ana"}), "t-2"
+            world,
+            a_decision_event(world, id="2", commit=commit, witness={"kind": "host", "by": "github:ana"}),
+            "trust-2",
         )
         chain = frozenset((own_chain(world),))
         assert rated(world, a_team(device.public, "github:ana"), ratings=ChainRatings(chain, chain, chain)) == [
