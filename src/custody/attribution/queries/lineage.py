@@ -273,6 +273,17 @@ class LineageTables:
             )
         )
 
+    def list_sessions_of(self, path: RepoPath) -> frozenset[tuple[str, str | None]]:
+        """Return the agents and sessions that wrote a file."""
+        rows = self._db.rows("SELECT DISTINCT agent, session FROM lineage_state WHERE path = ?", (path.raw,))
+        return frozenset((str(agent), None if session is None else str(session)) for agent, session in rows)
+
+    def list_states(self, path: RepoPath) -> list[StateRow]:
+        """Return the states of a file, oldest first."""
+        rows = self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE path = ?", (path.raw,))
+        states = map(_lineage_state_from_row, rows)
+        return sorted(states, key=lambda state: (state.at_ns, _rank_lineage_state(state)))
+
     def same_text(self, path: RepoPath, keys: Sequence[int]) -> StateRow | None:
         """Return the last state of a file with exactly these lines."""
         values = (path.raw, pack_line_keys(keys))
@@ -495,7 +506,12 @@ def _unpack_version_uses(data: bytes) -> tuple[tuple[CommitSha, RepoPath], ...]:
 def _select_latest_lineage_state(rows: Iterable[Row]) -> StateRow | None:
     """Return the last of several states of one time, by observation; ids show only the order of replay."""
     states = [_lineage_state_from_row(row) for row in rows]
-    return max(states, key=lambda state: (make_snapshot_order_key(state.author.observed), state.id), default=None)
+    return max(states, key=_rank_lineage_state, default=None)
+
+
+def _rank_lineage_state(state: StateRow) -> tuple[tuple[bool, str, int, tuple[str | int, ...]], int]:
+    author = state.author
+    return make_snapshot_order_key(author.observed, author.kind, author.ref), state.id
 
 
 def _lineage_state_from_row(row: Row) -> StateRow:

@@ -13,9 +13,9 @@ from custody.core.plural import count_noun
 from custody.core.record import ChainTip
 from custody.core.views import Decision, DecisionKind
 from custody.core.wire.arrival import parse_decision_key
+from custody.core.wire.claims import is_imported_record
 from custody.dupes.app.patch_identity import compute_patch_identity
 from custody.git import Comparison, FileDiff, HunkDetail, Person
-from custody.ledger.records import is_imported_record
 from custody.store import ObservedView, Store
 from custody.trust.app.acceptance import AcceptanceAccount, estimate_acceptance, learn_acceptance_from_decisions
 from custody.trust.app.decision_assurance import DecisionPolicy, DecisionRater

@@ -17,9 +17,9 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.record import Record
 from custody.core.view_merge import merge_session_views
+from custody.core.wire.claims import IMPORTED_KINDS, is_imported_record
 from custody.git import Repository
 from custody.ledger.queries import list_session_views
-from custody.ledger.records import IMPORTED_KINDS, is_imported_record
 from custody.store import Store
 from custody.trust.model import ChangeAuthor
 from custody.workspace.change import Addition

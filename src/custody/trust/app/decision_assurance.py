@@ -11,19 +11,20 @@ from msgspec import Struct, field
 
 from custody.config import EffectiveRules, TeamPolicy, TeamReviewer
 from custody.core.assurance import Assurance
+from custody.core.commit_agents import list_co_authors
 from custody.core.identity import list_identities
 from custody.core.ids import CommitSha, RecordRef
 from custody.core.patterns import lazy_pattern
 from custody.core.record import Record
 from custody.core.views import Decision, WitnessClaim
+from custody.core.wire.claims import ChainRatings
 from custody.git import Commit, NoObject, Repository, Walk
-from custody.ledger.assurance import ChainRatings, rate_workspace_chains
+from custody.ledger.assurance import rate_workspace_chains
 from custody.signing import allowed_signers_from_key, find_signer, has_presence_flag
 from custody.store import ObservedView, Store
 from custody.trust.app.decision_signature import NAMESPACE, encode_signed_decision
 from custody.trust.app.decisions import EVENT_PREFIX, FolderWorkspace
 from custody.trust.assurance import DecisionBelief, DecisionVouching, rate_decision
-from custody.trust.commit_words import list_co_authors
 from custody.workspace.change import ChangeRange
 from custody.workspace.rules_in_force import load_base_team_policy, load_workspace_team_policy
 from custody.workspace.workspace import Workspace, has_workspace_repository
