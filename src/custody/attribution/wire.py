@@ -267,6 +267,10 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     are of its lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest
     agent first. ``self_reported`` counts the lines of people whom only self-reported records name. ``unknown_files``
     lists the files with unknown lines, those with the most first; null unless it was asked for.
+
+    ``evidence`` has the agents' lines by how that is known: recorded live, imported, named by a commit. ``at_least`` is
+    the share of agents without what only a commit says of itself. ``coverage`` is the part of lines with evidence. With
+    ``base`` only lines that were added since then are counted.
     """
 
     path: str | None
@@ -290,6 +294,10 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     self_reported: int = 0
     certainties: list[LineShare] = msgspec.field(default_factory=list)
     unknown_files: list[UnknownFile] | None = None
+    evidence: list[LineShare] = msgspec.field(default_factory=list)
+    at_least: float = 0.0
+    coverage: float = 0.0
+    base: str | None = None
 
 
 # The origins of the lines of one file, as stores share them: keys of lines and origins, never text.
