@@ -7,12 +7,12 @@ count: of two equal lines, the one at the same place is the same line.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from custody.attribution.longest_runs import find_longest_runs
 from custody.attribution.text import (
     is_informative_lineage_line,
     split_lineage_operators,
@@ -449,5 +449,5 @@ def _find_longest_carried_blocks(
     if len(ours) == 1 or len(theirs) == 1:
         i, j = next((i, theirs.index(item)) for i, item in enumerate(ours) if item in theirs)
         return [EqualBlock(gap.old_first + i, gap.new_first + j, 1)]
-    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
-    return [EqualBlock(gap.old_first + block.a, gap.new_first + block.b, block.size) for block in blocks if block.size]
+    runs = find_longest_runs(ours, theirs)
+    return [EqualBlock(gap.old_first + i, gap.new_first + j, length) for i, j, length in runs]

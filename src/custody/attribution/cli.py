@@ -568,14 +568,15 @@ def _render_author_bars(report: StatsReport, screen: Screen) -> Iterator[TextLin
 def _list_author_bars(report: StatsReport, screen: Screen) -> list[AuthorBar]:
     totals = report.totals
     written = totals.agent + totals.mixed
-    partly = f"{totals.mixed:,} only in part" if totals.mixed else ""
+    partly = [f"{totals.mixed:,} only in part"] if totals.mixed else []
+    named = [f"{report.named_by_commit:,} only named by commits"] if report.named_by_commit else []
     if report.agent is None:
-        bars = [AuthorBar("agents", written, totals.share, "agent", partly)]
+        bars = [AuthorBar("agents", written, totals.share, "agent", ", ".join((*partly, *named)))]
     else:
         own = next((row.lines for row in report.agents if row.name == report.agent), 0)
         others = written - own
         bars = [
-            AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent"),
+            AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent", ", ".join(named)),
             AuthorBar("other agents", others, others / totals.lines, "agent"),
         ]
     self_reported = f"{report.self_reported:,} self-reported" if report.self_reported else ""

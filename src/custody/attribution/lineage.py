@@ -268,17 +268,24 @@ def merge_file_snapshots(snapshots: Iterable[FileSnapshot]) -> list[FileSnapshot
         for name, same in by_observation.items()
     }
     current = [snapshot for snapshot in merged.values() if not _is_snapshot_superseded(snapshot, merged)]
-    return sorted(current, key=lambda snapshot: (snapshot.at_ns, make_snapshot_order_key(snapshot.observed)))
+    return sorted(
+        current,
+        key=lambda snapshot: (snapshot.at_ns, make_snapshot_order_key(snapshot.observed, snapshot.kind, snapshot.ref)),
+    )
 
 
-def make_snapshot_order_key(observed: str) -> tuple[bool, tuple[str | int, ...]]:
-    """Return a sort key for observations of the same time: calls first, numbers by their value.
+def make_snapshot_order_key(observed: str, kind: str, ref: RecordRef) -> tuple[bool, str, int, tuple[str | int, ...]]:
+    """Return a sort key for observations of the same time: calls first, a transcript's in its order, others by name.
 
-    >>> sorted(["a s c:shell:10", "a s c:look 1", "a s c:shell:9"], key=make_snapshot_order_key)
+    Records of hooks have the order of arrival, which is arbitrary. Numbers in names sort by their value.
+
+    >>> names, ref = ("a s c:shell:10", "a s c:look 1", "a s c:shell:9"), RecordRef(StoreId("a" * 32), Seq(1))
+    >>> sorted(names, key=lambda name: make_snapshot_order_key(name, "hook", ref))
     ['a s c:shell:9', 'a s c:shell:10', 'a s c:look 1']
     """
+    store, seq = (str(ref.store), int(ref.seq)) if kind in (TRANSCRIPT, IMPORTED) else ("", 0)
     pieces = _NUMBER.split(observed)
-    return LOOK in observed, tuple(int(piece) if n % 2 else piece for n, piece in enumerate(pieces))
+    return LOOK in observed, store, seq, tuple(int(piece) if n % 2 else piece for n, piece in enumerate(pieces))
 
 
 def _merge_snapshot_pair(better: FileSnapshot, worse: FileSnapshot) -> FileSnapshot:

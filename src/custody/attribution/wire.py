@@ -265,8 +265,9 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     or by month if there are many days. Nothing before ``since`` was searched; it is null if nothing was captured.
     ``left_out`` lists the first 1,000 skipped files. With an ``agent``, shares, models, tiers, certainties and months
     are of its lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest
-    agent first. ``self_reported`` counts the lines of people whom only self-reported records name. ``unknown_files``
-    lists the files with unknown lines, those with the most first; null unless it was asked for.
+    agent first. ``self_reported`` counts the lines of people whom only self-reported records name, ``named_by_commit``
+    those of agents that only a commit's own author, message or note names. ``unknown_files`` lists the files with
+    unknown lines, those with the most first; null unless it was asked for.
 
     ``evidence`` has the agents' lines by how that is known: recorded live, imported, named by a commit. ``at_least`` is
     the share of agents without what only a commit says of itself. ``coverage`` is the part of lines with evidence. With
@@ -292,6 +293,7 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     notes: list[str]
     agent_models: list[AgentModelShare] = msgspec.field(default_factory=list)
     self_reported: int = 0
+    named_by_commit: int = 0
     certainties: list[LineShare] = msgspec.field(default_factory=list)
     unknown_files: list[UnknownFile] | None = None
     evidence: list[LineShare] = msgspec.field(default_factory=list)

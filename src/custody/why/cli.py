@@ -149,6 +149,7 @@ SIGNAL_REASONS: Mapping[str, str] = MappingProxyType(
         "range_match": "same place in the file",
         "range_overlap": "near this place in the file",
         "timestamp_match": "near the commit in time",
+        "named_by_commit": "named only by the commit, which anyone can write",
     }
 )
 _LOCATION = lazy_pattern(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
@@ -409,7 +410,8 @@ def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iter
 
     if attribution.kind == "person":
         yield f"a person changed what {attribution.agent or 'an agent'} had written"
-    yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
+    if "named_by_commit" not in attribution.signals:
+        yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
     signals = sorted(attribution.evidence, key=lambda signal: -signal.points)
     yield from [SIGNAL_REASONS[signal.name] for signal in signals if signal.name in SIGNAL_REASONS][:SIGNALS_SHOWN_MAX]
     if any(not prompt.named for prompt in _links(report, PromptLink)):
@@ -419,7 +421,7 @@ def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iter
 def _choose_why_hint(report: WhyReport, ids: Mapping[str, str], *, verbose: bool) -> str:
     from custody.why.report import SessionLink
 
-    session = next((link.session for link in _links(report, SessionLink)), None)
+    session = next((link.session for link in _links(report, SessionLink) if link.started is not None), None)
     if session is None:
         second = "custody import adds past sessions of agents"
     else:

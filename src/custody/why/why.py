@@ -11,6 +11,7 @@ from msgspec import Struct
 from custody.attribution import Trace, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import BlameReporter
+from custody.attribution.app.commit_messages import is_named_by_commit
 from custody.attribution.app.context import AttributionContext, FileVersion, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.app.removals import LineChanges
@@ -181,6 +182,9 @@ class _Chain:
 
 def _trace_line_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Iterator[AnyLink]:
     """Yield the call that wrote the line, its parent calls and subagents, and the prompt."""
+    if is_named_by_commit(answer):
+        yield EndLink(why="only its commit names the agent; no session of it was captured here")
+        return
     if answer.story is None:
         yield EndLink(why="known only from another tool's trace, which names no call or prompt")
         return

@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from custody.attribution.app.answers import LineAnswer, Story
-from custody.attribution.app.commit_claims import CommitLinkIndex, SessionEdit, add_commit_claims
+from custody.attribution.app.commit_claims import (
+    CommitLinkIndex,
+    SessionEdit,
+    add_commit_claims,
+    make_recorded_only_filter,
+)
+from custody.attribution.app.commit_messages import CommitStatements
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.app.recorded_places import RecordedPlaces
 from custody.attribution.app.trace_match import add_trace_claims
@@ -31,6 +37,7 @@ from custody.core.paths import Lines, RepoPath
 from custody.core.plural import count_noun
 from custody.core.view_merge import merge_call_views
 from custody.core.views import FileEdit, TracedFile
+from custody.core.wire.claims import is_claim_record
 from custody.git import Ancestry
 from custody.ledger.queries import (
     SESSIONS_READ_MAX,
@@ -39,7 +46,6 @@ from custody.ledger.queries import (
     list_session_models_before,
     list_session_views_before,
 )
-from custody.ledger.records import is_claim_record, make_recorded_only_filter
 from custody.store import EVERYTHING, RecordFilter
 
 NS = 1_000_000_000
@@ -60,7 +66,7 @@ class LineAttributor:
     """Answers about the lines of files, from one set of evidence.
 
     With ``strict``, for callers that decide by the answers, recorded lines have the model that records name. A claim
-    may name a better one, but anyone can write a claim.
+    may name a better one, but anyone can write a claim. What commits state about themselves is left out.
     """
 
     def __init__(self, evidence: AttributionContext, *, strict: bool = False) -> None:
@@ -71,6 +77,7 @@ class LineAttributor:
         self._links = CommitLinkIndex(evidence.store, evidence.ratings)
         self._places: RecordedPlaces | None = None
         self._captured: dict[tuple[RepoPath, int | None], dict[int, LineOrigin] | None] = {}
+        self._statements = CommitStatements(evidence)
         self._stories: dict[int, Story | None] = {}
         self._intact: dict[StoreId, bool] = {}
         self._linked_memo: dict[tuple[CommitSha | None, str, int, Grade], tuple[RecordRef, ...]] = {}
@@ -82,7 +89,8 @@ class LineAttributor:
         older = self._find_ancestor_revisions(segments)
         answers = [answer for segment, line in segments for answer in self._answer(version, segment, line, older)]
         answers = add_commit_claims(self._evidence, version, answers)
-        return add_trace_claims(self._evidence, version, answers)
+        answers = add_trace_claims(self._evidence, version, answers)
+        return answers if self._strict else self._statements.add_claims(version, answers)
 
     def of_file(
         self, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines] = ()

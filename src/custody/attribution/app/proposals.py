@@ -33,7 +33,7 @@ from custody.core.ids import (
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile
 from custody.core.wire.canonical import encode_json_text
-from custody.ledger.records import is_claim_record
+from custody.core.wire.claims import is_claim_record
 from custody.store import ObservedView, Store
 
 _RECORDED = frozenset(("hook", "snapshot"))

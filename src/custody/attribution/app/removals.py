@@ -215,7 +215,9 @@ def find_removals_between(
     removals = list(list_text_removals(*texts))
     if not removals or not evidence.lineage.tables.count_of(path):
         return []
-    times = {None: (_find_last_touch_ns(evidence, path, since), evidence.workspace.now_ns() + HOUR_NS)}
+    times: dict[CommitSha | None, tuple[int, int]] = {
+        None: (_find_last_touch_ns(evidence, path, since), evidence.workspace.now_ns() + HOUR_NS)
+    }
     named = find_removals_by_calls(evidence, path, removals, times)
     return [removal for removal in named if removal.state is not None]
 

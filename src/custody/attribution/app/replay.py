@@ -34,8 +34,8 @@ from custody.core.ids import CommitSha, RecordRef, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import Record
 from custody.core.views import FileEdit, FileState, View
+from custody.core.wire.claims import is_imported_record
 from custody.git import FileAt, Object, ObjectReader
-from custody.ledger.records import is_imported_record
 from custody.store import Store
 
 MARKER = "[redacted:"

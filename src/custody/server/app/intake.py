@@ -284,10 +284,9 @@ def commit_request_arrivals(store: Store, arrivals: Sequence[Arrival]) -> list[I
     """Commit new arrivals in one transaction, and return the result of each."""
     lookup = _StoreLookup(store, arrivals)
     done = store.append_from(lookup.select_new_arrivals)
-    records = {record.entry.event: record for record in done.made}
     return [
         IngestResult(
-            fate, arrival.entry.event, arrival.entry.key, records[target].ref if isinstance(target, str) else target
+            fate, arrival.entry.event, arrival.entry.key, done.stored[target] if isinstance(target, str) else target
         )
         for arrival, (fate, target) in zip(arrivals, lookup.fates, strict=True)
     ]
