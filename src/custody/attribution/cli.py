@@ -517,8 +517,10 @@ def _render_stats_title(report: StatsReport) -> TextLine:
     share = f"{format_percent_down(min(report.at_least, totals.share))} of {count_noun(totals.lines, noun)}"
     base = "" if report.base is None else f"{report.base[:SHA_DIGITS]}.."
     at = f" at {base}{report.revision[:SHA_DIGITS]}: {report.agent or 'agents'} wrote {least}"
+    more = totals.share - report.at_least
+    named = f"; commits name agents for {format_percent_down(more)} more" if more > 0 else ""
     covered = f"; evidence covers {format_percent_down(report.coverage)}" if totals.none else ""
-    return (StyledText(report.path or "whole repository", "strong"), at, StyledText(share, "strong"), covered)
+    return (StyledText(report.path or "whole repository", "strong"), at, StyledText(share, "strong"), named + covered)
 
 
 def format_percent_down(value: float) -> str:

@@ -260,4 +260,6 @@ def test_what_only_commits_name_makes_the_share_a_lower_bound() -> None:
     totals = a_share("all", 100, person=40, share=0.6)
     report = msgspec.structs.replace(a_report(totals, []), at_least=0.25)
     title = Screen().render(next(iter(render_line_stats(report, Screen(), verbose=False))))
-    assert title == "whole repository at b6f2a90: agents wrote at least 25 % of 100 lines"
+    assert title == (
+        "whole repository at b6f2a90: agents wrote at least 25 % of 100 lines; commits name agents for 35 % more"
+    )
