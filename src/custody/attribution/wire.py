@@ -135,7 +135,7 @@ class RemovedLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemovedReport(Report, frozen=True, kw_only=True, tag="removed"):
-    """What was removed from a file since the commit ``since``, in the order of its lines there."""
+    """The lines and words removed from a file since the commit ``since``, in the order of its lines there."""
 
     path: str
     since: str

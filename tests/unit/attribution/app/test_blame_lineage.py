@@ -268,7 +268,7 @@ def test_an_idiom_repeated_after_the_agents_edit_was_discarded_needs_a_session_t
     scene: Scene, path: str, mark: str
 ) -> None:
     base = scene.committed(at=-100, app__py=OLD, third__py=OLD)
-    scene.edited("third.py", OLD, OLD + text(*IDIOM), at=10, head=base)  # nobody committed it
+    scene.edited("third.py", OLD, OLD + text(*IDIOM), at=10, head=base)  # never committed
     scene.edited(path, OLD, OLD + "an_edit_of_the_session = 1\n", at=12, head=base)
     scene.committed(base, at=20, third__py=OLD, app__py=OLD + text(*IDIOM))
     assert scene.marks() == "..." + 2 * mark
