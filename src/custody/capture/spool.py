@@ -198,8 +198,8 @@ class Spool:
             from custody.capture.git_event import git_event_from_file  # only after a commit
 
             try:
-                event = EventId(f"{name}{_NUMBER_SEPARATOR}{modified_ns}")
-                return self._arrivals([(event, git_event_from_file(name, raw, modified_ns))])
+                event_id = EventId(f"{name}{_NUMBER_SEPARATOR}{modified_ns}")
+                return self._arrivals([(event_id, git_event_from_file(name, raw, modified_ns))])
             except InputError as error:
                 return RejectedFile(name, path, error.message, at_ns=modified_ns)
         data = unframe_spool_event(raw)

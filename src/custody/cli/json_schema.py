@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from custody.attribution.wire import BlameReport, StatsReport
+from custody.attribution.wire import BlameReport, RemovedReport, StatsReport
 from custody.cite.wire import (
     CiteAddReport,
     CiteAuditReport,
@@ -119,6 +119,7 @@ REPORTS: tuple[type[Report], ...] = (
     PullReport,
     RemoteReport,
     BlameReport,
+    RemovedReport,
     WhyReport,
     StatsReport,
     StoreReport,

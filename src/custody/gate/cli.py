@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SHA_DIGITS = 7
 STRONGEST_SHOWN_MAX = 2
 PLACES_SHOWN_MAX = 3
+REMOVALS_SHOWN_MAX = 3
 PLACE_COLUMNS_MIN = 12
 NUMBER_COLUMNS = 6
 REASON_INDENT = "    "
@@ -320,6 +321,7 @@ def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) 
     from custody.trust.cli.trust import render_agent_approval
 
     yield _render_added_line_counts(report)
+    yield from _render_removals(report, screen, verbose=verbose)
     if verbose:
         yield from (render_agent_approval(agent) for agent in report.trust)
         yield from _render_budget(report)
@@ -332,6 +334,20 @@ def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) 
     if verbose:
         head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
         yield f"compared {report.fork[:SHA_DIGITS]}..{head}"
+
+
+def _render_removals(report: GateReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield the calls that removed text, those that weakened a line first; the rest are counted."""
+    rows = sorted(report.removals, key=lambda row: (not row.words, row.path))
+    shown = rows if verbose else rows[:REMOVALS_SHOWN_MAX]
+    for row in shown:
+        what = [count_noun(row.lines, "line")] if row.lines else []
+        what += [count_noun(row.words, "word")] if row.words else []
+        first = f":{row.shortened[0].line} ({' '.join(row.shortened[0].words)})" if row.shortened else ""
+        sentence = f"{row.agent} call {row.tool_call_id or 'unknown'} removed {' and '.join(what)}: {row.path}{first}"
+        yield from (sentence,) if verbose or not screen.is_terminal else (screen.cut(sentence, screen.columns),)
+    if len(rows) > len(shown):
+        yield f"{count_noun(len(rows) - len(shown), 'more call')} removed text (-v lists them)"
 
 
 BUDGET_WORDS: Mapping[str, str] = MappingProxyType(

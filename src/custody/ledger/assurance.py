@@ -5,53 +5,16 @@ May touch the open store of its caller, and ssh-keygen through ``signing``.
 
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 from custody.config import TeamPolicy
-from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, RecordRef, Seq, StoreId
-from custody.core.record import ChainTip, Record, chain_tip_from_record
+from custody.core.record import ChainTip, chain_tip_from_record
 from custody.core.wire.canonical import parse_json_bytes
+from custody.core.wire.claims import ChainRatings
 from custody.ledger.queries import HeadStatement, find_head_statements
-from custody.ledger.records import is_claim_record
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_team_policy
 from custody.workspace.workspace import Workspace
-
-
-class ChainRatings(Struct, frozen=True):
-    """The assurance of every chain of a store, under one policy.
-
-    ``owned`` are the chains that the store appended to. Records recorded live in these chains and in enrolled ones are
-    believed to be recorded; any other record is a claim. ``witnesses`` are the enrolled chains of a witness: what
-    agents did there was recorded out of their reach.
-    """
-
-    owned: frozenset[StoreId] = frozenset()
-    enrolled: frozenset[StoreId] = frozenset()
-    witnesses: frozenset[StoreId] = frozenset()
-
-    @property
-    def believed(self) -> frozenset[StoreId]:
-        """Return the chains whose live recordings count as recorded."""
-        return self.owned | self.enrolled
-
-    def rate_chain(self, chain: StoreId) -> Assurance:
-        """Return how far the records of a chain can be believed."""
-        return Assurance.ENROLLED if chain in self.enrolled else Assurance.SELF_REPORTED
-
-    def rate_record(self, record: Record) -> Assurance:
-        """Return how far a record about who wrote lines can be believed: a claim is always self-reported."""
-        if is_claim_record(record, self.believed):
-            return Assurance.SELF_REPORTED
-        return Assurance.WITNESSED if record.store in self.witnesses else self.rate_chain(record.store)
-
-    def list_equals(self, chain: StoreId) -> frozenset[StoreId]:
-        """Return the believed chains that may add details to a recording in ``chain``: none that is rated lower."""
-        if chain in self.witnesses:
-            return self.witnesses
-        return self.enrolled if chain in self.enrolled else self.believed
 
 
 def rate_store_chains(

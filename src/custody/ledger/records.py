@@ -1,7 +1,7 @@
 """Records: find, list, show and erase them; claims and gaps."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from custody.capture.hook.event_home import read_capture_gaps
@@ -12,14 +12,13 @@ from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.record import Record, RecordingGap, parse_recording_gap
 from custody.core.tree_head import list_inclusion_path
-from custody.core.wire.arrival import SPAN, SPANS, SYSTEM_KINDS, parse_span_key
+from custody.core.wire.arrival import SPAN, SYSTEM_KINDS, parse_span_key
 from custody.core.wire.body import format_digest, list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
-from custody.core.wire.event import GENERIC
 from custody.core.wire.report import EraseReport, RecordsReport, RecordSummary, ShowReport, SpanProof
 from custody.core.wire.span_batch import BatchedSpan, list_span_leaves
 from custody.core.wire.time import format_timestamp
-from custody.store import RecordFilter, Store
+from custody.store import Store
 from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
 
@@ -203,33 +202,6 @@ def _check_erasable_record(record: Record) -> None:
             f"cannot erase record {record.seq} of chain {record.store}: the store needs it ('{record.entry.kind}')",
             hint="only captured texts can be erased",
         )
-
-
-# An import makes records claims, whatever they were in their own store. Only this file decides that.
-
-
-IMPORT_EVENT = "import"
-"""The prefix of event names that were not recorded live."""
-IMPORTED_KINDS = frozenset(("transcript", "trace", "trace_link"))
-"""The kinds of records that only imports create."""
-GENERIC_KINDS = frozenset((SPANS, *(str(event.__struct_config__.tag) for event in GENERIC)))
-"""The kinds of generic events: any program can record one under any agent's name."""
-CLAIM_KINDS = IMPORTED_KINDS | GENERIC_KINDS
-
-
-def is_imported_record(record: Record, owned: Collection[StoreId]) -> bool:
-    """Return whether a record was imported: by the name of its event, or because its chain was copied here."""
-    return record.entry.event.startswith(IMPORT_EVENT) or record.store not in owned
-
-
-def is_claim_record(record: Record, believed: Collection[StoreId]) -> bool:
-    """Return whether a record is only a claim: imported, generic, or in a chain that is not among the believed."""
-    return record.entry.kind in CLAIM_KINDS or is_imported_record(record, believed)
-
-
-def make_recorded_only_filter(believed: Collection[StoreId]) -> RecordFilter:
-    """Return a filter that excludes claims: only records of agents' hooks in the believed chains match."""
-    return RecordFilter(IMPORT_EVENT, tuple(sorted(CLAIM_KINDS)), tuple(sorted(believed)))
 
 
 FILE = "gaps"

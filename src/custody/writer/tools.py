@@ -119,7 +119,7 @@ async def _tag_tool_answer(value: Any, repository: SourceRepository, depth: int)
     if depth == 0:
         return value
     if fields := _tool_answer_fields(value):
-        if WRAPPED in fields and dataclasses.is_dataclass(value):
+        if WRAPPED in fields and dataclasses.is_dataclass(value) and not isinstance(value, type):
             tagged = await _tag_tool_answer(fields[WRAPPED], repository, depth - 1)
             return dataclasses.replace(value, return_value=tagged)
         tagged = await _tag_tool_answer(fields, repository, depth - 1)

@@ -1,7 +1,7 @@
 """Connect commits with sessions: links from hooks and git calls, and other tools' claims about lines."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TypeVar
@@ -27,11 +27,10 @@ from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.paths import Lines, RepoPath
 from custody.core.patterns import lazy_pattern
 from custody.core.views import CommitLink, LinkOrigin, ObservedCommit, PullRequestFact, TracedFile, TracedRange, View
+from custody.core.wire.claims import CLAIM_KINDS, IMPORT_EVENT, ChainRatings, is_claim_record
 from custody.git import Commit
-from custody.ledger.assurance import ChainRatings
 from custody.ledger.queries import list_session_work_trees, was_session_open
-from custody.ledger.records import is_claim_record, make_recorded_only_filter
-from custody.store import EVERYTHING, ObservedView, Store
+from custody.store import EVERYTHING, ObservedView, RecordFilter, Store
 
 NS = 1_000_000_000
 
@@ -403,3 +402,8 @@ class CommitLinkIndex:
             return iter(views)
         chains = self._ratings.list_equals(edit.chain)
         return (view for view in views if not is_claim_record(view.record, chains))
+
+
+def make_recorded_only_filter(believed: Collection[StoreId]) -> RecordFilter:
+    """Return a filter that excludes claims: only records of agents' hooks in the believed chains match."""
+    return RecordFilter(IMPORT_EVENT, tuple(sorted(CLAIM_KINDS)), tuple(sorted(believed)))

@@ -12,6 +12,7 @@ from custody.attribution.queries.traces import (
     find_candidate_edits_by_session,
     find_candidate_edits_in_window,
     find_commit_session_links,
+    find_longer_traced_files_in_window,
     find_traced_files,
     find_traced_files_at_revision,
     find_traced_files_in_window,
@@ -32,7 +33,7 @@ from custody.core.ids import (
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile
 from custody.core.wire.canonical import encode_json_text
-from custody.ledger.records import is_claim_record
+from custody.core.wire.claims import is_claim_record
 from custody.store import ObservedView, Store
 
 _RECORDED = frozenset(("hook", "snapshot"))
@@ -170,6 +171,7 @@ class Proposals(Struct, frozen=True):
         yield from find_traced_files_in_window(
             self.store, list(list_traced_path_suffixes(segment.path)), since_ns=since, until_ns=until
         )
+        yield from find_longer_traced_files_in_window(self.store, segment.path, since_ns=since, until_ns=until)
         yield from find_candidate_edits_in_window(self.store, segment.path, since_ns=since, until_ns=until)
 
     def _cache_answer(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, field, structs
 
 from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.commit_messages import is_named_by_commit, list_files_of_named_commits
 from custody.attribution.app.commit_texts import list_last_touches, read_file_changes
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
@@ -78,6 +79,8 @@ class LineStatistics:
         self.by_agent_model: defaultdict[tuple[str, str], LineTally] = defaultdict(LineTally)
         self.self_reported = 0
         """Lines of people whom only self-reported records name."""
+        self.named_by_commit = 0
+        """Lines of agents that only their commits name."""
         self.files = 0
         self.unknown_files: list[UnknownFile] = []
         self.left_out: list[UncountedFile] = []
@@ -99,6 +102,7 @@ class LineStatistics:
                     self.by_agent_model[names["agent"], names["model"]].add(owner, count, share)
                 names["tier"] = str(answer.finding.tier)
                 names["certainty"] = format_certainty(answer.tier, answer.grade)
+                self.named_by_commit += count if is_named_by_commit(answer) else 0
                 names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_CHARACTERS]
             else:
                 share = 0.0
@@ -216,6 +220,7 @@ def _report_line_statistics(
         since=None if since_ns is None else format_timestamp(since_ns),
         files=statistics.files,
         self_reported=statistics.self_reported,
+        named_by_commit=statistics.named_by_commit,
         totals=statistics.share("all", statistics.totals),
         classes=statistics.shares("class"),
         models=statistics.shares("model"),
@@ -254,6 +259,7 @@ class _LineCounter:
         self._commit = commit
         self._root = root
         self._reach = _compute_capture_reach(evidence, commit, root)
+        self._named = list_files_of_named_commits(evidence, commit)
 
     def count(self, path: RepoPath) -> None:
         """Count the lines of a file."""
@@ -262,7 +268,7 @@ class _LineCounter:
         lines, unknown = totals.total, totals.lines[LineOwner.NONE]
         try:
             texts = self._evidence.texts(path, self._commit)
-            if self._may_be_known(path, texts):
+            if path in self._named or self._may_be_known(path, texts):
                 for answer in self._answers.of(self._evidence.version(path, self._commit)):
                     self.statistics.add(answer, folder, self._day(answer))
                 self._save_and_reset()

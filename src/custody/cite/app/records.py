@@ -48,9 +48,9 @@ from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.patterns import lazy_pattern
 from custody.core.views import Reading, View
+from custody.core.wire.claims import is_claim_record
 from custody.git import Comparison, FileAt, Object, ObjectReader, Repository, WorkFile
 from custody.ledger.queries import list_prompts_of_sessions, list_session_source_locators
-from custody.ledger.records import is_claim_record
 from custody.ledger.sessions import find_session_by_name
 from custody.store import ObservedView
 from custody.workspace.workspace import Workspace

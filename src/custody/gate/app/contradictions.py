@@ -14,9 +14,9 @@ from custody.core.assurance import Assurance, find_lowest_assurance
 from custody.core.ids import CommitSha, NaturalKey, RecordRef, SessionId
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
+from custody.core.wire.claims import is_claim_record
 from custody.gate.model import MissingEvidence, RecordState
 from custody.ledger.queries import list_conflicting_session_edits, list_session_edits
-from custody.ledger.records import is_claim_record
 from custody.store import ObservedView
 from custody.trust.app.authors import rate_line_origin
 

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from custody.core.ids import CallId, StoreId
 from custody.core.views import ObservedSpan, ToolCall, View
+from custody.core.wire.claims import is_claim_record
 from custody.graph.app.learn import Unit, iterate_call_units, list_call_units, list_imported_call_units
 from custody.graph.app.session_spans import span_id_from_call
 from custody.graph.calls import SHELLS, CallInput, SequenceCall, refine_call_name
 from custody.graph.prediction import NextModel, SessionState
-from custody.ledger.records import is_claim_record
 from custody.store import Store
 
 CHANCE_MIN = 1e-12

@@ -14,6 +14,7 @@ from custody.core.record import Record
 from custody.core.views import ObservedSpan
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables
+from custody.core.wire.claims import CLAIM_KINDS, IMPORT_EVENT
 from custody.core.wire.time import format_timestamp
 from custody.graph import queries as span_views
 from custody.graph.app.session_spans import load_session_spans, session_from_execution_id
@@ -34,7 +35,6 @@ from custody.graph.rules import GraphRules
 from custody.graph.spans import build_span_forest
 from custody.graph.wire.report import GraphOutcome
 from custody.ledger.queries import list_session_agents
-from custody.ledger.records import CLAIM_KINDS, IMPORT_EVENT
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace

@@ -16,8 +16,9 @@ from custody.core.ids import CommitSha, RecordRef
 from custody.core.patterns import lazy_pattern
 from custody.core.record import Record
 from custody.core.views import Decision, WitnessClaim
+from custody.core.wire.claims import ChainRatings
 from custody.git import Commit, NoObject, Repository, Walk
-from custody.ledger.assurance import ChainRatings, rate_workspace_chains
+from custody.ledger.assurance import rate_workspace_chains
 from custody.signing import allowed_signers_from_key, find_signer, has_presence_flag
 from custody.store import ObservedView, Store
 from custody.trust.app.decision_signature import NAMESPACE, encode_signed_decision

@@ -134,6 +134,7 @@ def test_erasing_a_record_never_raises_any_share(
 
 @FEW
 @example([Turn(by_agent=True, before=("",), after=("",))], {"time"})
+@example([Turn(by_agent=True, before=("",), after=("",))], {"head", "link", "session", "time"})
 @given(lives(), st.sets(st.sampled_from(("link", "head", "session", "time")), min_size=1))
 def test_less_evidence_never_reaches_a_better_tier(folder: Path, life: list[Turn], dropped: set[str]) -> None:
     whole, less = (_with_evidence(folder, life, without) for without in (set[str](), dropped))

@@ -12,8 +12,8 @@ from custody.core.assurance import Assurance
 from custody.core.ids import CommitSha, EventId, StoreId
 from custody.core.wire.arrival import arrival_from_json
 from custody.core.wire.canonical import Json
+from custody.core.wire.claims import ChainRatings
 from custody.core.wire.time import format_timestamp
-from custody.ledger.assurance import ChainRatings
 from custody.signing import has_presence_flag
 from custody.trust.app.approve import ApprovalRequest, trust_approve
 from custody.trust.app.decision_assurance import DecisionPolicy, DecisionRater
