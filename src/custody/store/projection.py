@@ -198,7 +198,7 @@ class Projection:
         """Yield each record with its views of these numbers."""
         alone = []
         for record in records:
-            data = self._tables.stored_batch(record)
+            data = self._tables.read_span_batch(record)
             if data is None:
                 alone.append(record)
                 continue

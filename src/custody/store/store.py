@@ -215,7 +215,7 @@ class Store:
 
     def _erase_span(self, head: ChainTip, at: Record, span: BatchedSpan, *, who: str, why: str) -> ChainTip:
         holder = self.tables.record(at.ref)
-        data = None if holder is None else self.tables.stored_batch(holder)
+        data = None if holder is None else self.tables.read_span_batch(holder)
         if holder is None or data is None:
             raise StoreError(f"record {at.seq} of chain {at.store} no longer has its spans")
         leaf, now_ns = Digest(span.leaf), self._around.now_ns()

@@ -363,7 +363,7 @@ class Tables:
             for record in records
         }
 
-    def stored_batch(self, record: Record) -> bytes | None:
+    def read_span_batch(self, record: Record) -> bytes | None:
         """Return the bytes of a batch of spans; None for any other record, and for one without its bytes here."""
         if record.entry.kind != SPANS:
             return None
@@ -378,7 +378,7 @@ class Tables:
         wanted = {name: key for key in keys if (name := parse_span_key(key)) is not None}
         known_keys, found = set(wanted.values()), list[tuple[Record, BatchedSpan]]()
         for holder in self._list_span_batches(list(wanted)):
-            data = self.stored_batch(holder)
+            data = self.read_span_batch(holder)
             for span in () if data is None else iterate_batched_spans(data):
                 if (key := span.key) in known_keys:
                     entry = RecordDraft(holder.entry.event, SPAN, key, holder.entry.at_ns, span.digest)
