@@ -137,7 +137,7 @@ class RemovedLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemovedReport(Report, frozen=True, kw_only=True, tag="removed"):
-    """What was removed from a file since the commit ``since``, in the order of its lines there."""
+    """The lines and words removed from a file since the commit ``since``, in the order of its lines there."""
 
     path: str
     since: str
@@ -276,6 +276,10 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     agent first. ``self_reported`` counts the lines of people whom only self-reported records name, ``named_by_commit``
     those of agents that only a commit's own author, message or note names. ``unknown_files`` lists the files with
     unknown lines, those with the most first; null unless it was asked for.
+
+    ``evidence`` has the agents' lines by how that is known: recorded live, imported, named by a commit. ``at_least`` is
+    the share of agents without what only a commit says of itself. ``coverage`` is the part of lines with evidence. With
+    ``base`` only lines that were added since then are counted.
     """
 
     path: str | None
@@ -300,6 +304,10 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     named_by_commit: int = 0
     certainties: list[LineShare] = msgspec.field(default_factory=list)
     unknown_files: list[UnknownFile] | None = None
+    evidence: list[LineShare] = msgspec.field(default_factory=list)
+    at_least: float = 0.0
+    coverage: float = 0.0
+    base: str | None = None
 
 
 # The origins of the lines of one file, as stores share them: keys of lines and origins, never text.

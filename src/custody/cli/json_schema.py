@@ -27,7 +27,6 @@ from custody.core.wire.report import (
     EraseReport,
     ExportReport,
     ExportTracesReport,
-    ImportAgentsReport,
     ImportEventsReport,
     ImportReport,
     ImportTracesReport,
@@ -57,7 +56,7 @@ from custody.graph.wire.report import (
     GraphShowReport,
     ImportOtlpReport,
 )
-from custody.intake.wire import ExportGitAiReport, ImportEntireReport, ImportGitAiReport
+from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
 from custody.sdk.script_run import GraphRunReport
 from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.server.wire.tenancy import (

@@ -13,6 +13,7 @@ from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
+from custody.terminal.dates import format_time
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 
 if TYPE_CHECKING:
@@ -208,5 +209,5 @@ def _render_verdict_check(report: VerdictReport) -> Iterator[str]:
     if report.unseen:
         yield f"{count_noun(report.unseen, 'older record')} here, not used by the verdict"
     judged = ", not judged again" if report.again == "skipped" else ""
-    about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {report.as_of}, {signed}{judged}"
+    about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {format_time(report.as_of)}, {signed}{judged}"
     yield f"FAILED: the verdict is not valid: {about}" if report.findings else f"OK: the verdict is valid: {about}"

@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from custody.capture import (
-    TRANSCRIPT_READERS,
     FileLine,
     LineProblem,
     SkippedLine,
@@ -28,7 +27,7 @@ from custody.core.record import Record
 from custody.core.wire.arrival import Arrival, arrival_from_json, transcript_natural_key
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import Json, dump_canonical_json
-from custody.core.wire.report import ImportAgentsReport, ImportProblem, ImportTranscriptsReport
+from custody.core.wire.report import ImportProblem, ImportTranscriptsReport
 from custody.git import ObjectInfo
 from custody.intake.backfill import Paths, list_backfill_work_trees, list_history_paths
 from custody.intake.import_traces import ImportProblems
@@ -340,19 +339,3 @@ def _transcript_file_size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0  # reported when the file is read
-
-
-def import_agent_transcripts(workspace: Workspace) -> ImportAgentsReport:
-    """Import the sessions of every agent for this repository; an agent that fails is reported, the others go on."""
-    reports: list[ImportTranscriptsReport] = []
-    trouble: dict[str, str] = {}
-    for agent, reader in TRANSCRIPT_READERS.items():
-        try:
-            reports.append(import_transcripts(workspace, reader, None))
-        except InputError as error:
-            trouble[agent] = error.message
-    return ImportAgentsReport(
-        agents=[report for report in reports if report.files],
-        without=[report.agent for report in reports if not report.files],
-        trouble=trouble,
-    )

@@ -1,4 +1,4 @@
-"""The agents that commits name: known signatures, unknown tools, and texts that name nobody."""
+"""The agents that commits name: known signatures, unknown tools, and texts without a name."""
 
 import pytest
 
@@ -41,10 +41,10 @@ def test_trailers_name_agents(trailer: str, agent: str, model: str | None) -> No
         "Assisted-by:",
         "Claude-Session: javascript:alert(1)",
         "Entire-Checkpoint: not an id",
-        "We looked at noreply@anthropic.com and Copilot.",
+        "We asked noreply@anthropic.com and Copilot.",
     ],
 )
-def test_other_lines_name_nobody(line: str) -> None:
+def test_other_lines_name_no_agent(line: str) -> None:
     assert named(line) == []
 
 

@@ -102,13 +102,13 @@ def list_removed_lines(workspace: Workspace, file: str, since: str, *, revision:
     commit = _resolve_blame_revision(repository, revision or "HEAD") if revision is not None or bare else None
     with open_attribution(workspace, "lineage") as evidence:
         attributor = LineAttributor(evidence)
-        removed = [report_removed_line(attributor, one) for one in find_removals(evidence, path, base, commit)]
+        removals = find_removals(evidence, path, base, commit)
         return RemovedReport(
             path=path.display,
             since=base,
             revision=commit,
             rules_digest=format_digest(evidence.digest),
-            removed=removed,
+            removed=[report_removed_line(attributor, removal) for removal in removals],
             notes=list(evidence.history.searched.limits),
         )
 

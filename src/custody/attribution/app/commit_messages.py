@@ -33,7 +33,7 @@ POINTS = 5
 FIRST_NAMED_SECONDS = 1_672_531_200
 """The start of 2023: before it, no tool named an agent in a commit."""
 SHARE_MIN = 0.5
-"""A file of which an agent wrote less, by the commit's note, is not the agent's."""
+"""A file with fewer lines of an agent, by the note of the commit, is not the agent's."""
 CHECKPOINTS = "entire/checkpoints/v1"
 SHORT_ID_LENGTH = 12
 

@@ -184,14 +184,6 @@ class ImportTranscriptsReport(Report, frozen=True, kw_only=True, tag="import-tra
     problem_count: int
 
 
-class ImportAgentsReport(Report, frozen=True, kw_only=True, tag="import-agents"):
-    """The imports of all agents; ``without`` has agents without sessions here, ``trouble`` those that failed."""
-
-    agents: list[ImportTranscriptsReport]
-    without: list[str]
-    trouble: dict[str, str]
-
-
 class ImportTracesReport(Report, frozen=True, kw_only=True, tag="import-traces"):
     """The result of importing other tools' traces, with the problems."""
 
