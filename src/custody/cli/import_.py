@@ -195,7 +195,7 @@ def import_command(
     """Import sessions, exports, events, traces or spans.
 
     Without PATH, import the sessions of every agent for this repository. With the name of an agent ('claude-code',
-    'codex', 'copilot', 'cursor', 'gemini', 'opencode'), import its sessions. PATH can also be:
+    'cline', 'codex', 'copilot', 'cursor', 'gemini', 'opencode', 'roo-code'), import its sessions. PATH can also be:
 
     \b
       a transcript, or a folder of transcripts
@@ -396,9 +396,9 @@ def _summarize_agent_import(report: ImportAgentsReport) -> ImportSummary:
 
 
 def _agent_title(agent: str) -> str:
-    from custody.intake.settings import AGENTS  # loads every settings format
+    from custody.intake.settings.agent_table import get_agent_title  # loads every settings format
 
-    return AGENTS[agent].title if agent in AGENTS else agent
+    return get_agent_title(agent)
 
 
 def _summarize_export_import(report: ImportReport) -> ImportSummary:
