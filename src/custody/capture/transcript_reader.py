@@ -30,6 +30,7 @@ class _LazyReaders(Mapping[str, "TranscriptReader"]):
             # Roo Code first: it began as Cline, and its tasks have all that shows one of Cline.
             "roo-code": "cline:ROO_READER",
             "cline": "cline",
+            "aider": "aider",
         }
     )
 

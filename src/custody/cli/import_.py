@@ -194,8 +194,9 @@ def import_command(
 ) -> int:
     """Import sessions, exports, events, traces or spans.
 
-    Without PATH, import the sessions of every agent for this repository. With the name of an agent ('claude-code',
-    'cline', 'codex', 'copilot', 'cursor', 'gemini', 'opencode', 'roo-code'), import its sessions. PATH can also be:
+    Without PATH, import the sessions of every agent for this repository. With the name of an agent ('aider',
+    'claude-code', 'cline', 'codex', 'copilot', 'cursor', 'gemini', 'opencode', 'roo-code'), import its sessions. PATH
+    can also be:
 
     \b
       a transcript, or a folder of transcripts

@@ -304,5 +304,7 @@ def _render_doctor_agents(report: DoctorReport) -> list[str]:
 def _render_agent_activity(agent: AgentReport) -> str:
     if agent.last is None:
         return "no session yet"
+    if agent.hooks == "transcripts":
+        return f"last session {agent.last[:10]}"
     live = "no live events yet" if agent.last_live is None else f"last live event {agent.last_live[:10]}"
     return f"last session {agent.last[:10]}; {live}"

@@ -247,9 +247,10 @@ def _list_extension_clues(extension: str) -> tuple[str, ...]:
 
 _CLINE = TranscriptAgent("cline", "Cline", (*_list_extension_clues("saoudrizwan.claude-dev"), ".cline"))
 _ROO_CODE = TranscriptAgent("roo-code", "Roo Code", _list_extension_clues("rooveterinaryinc.roo-cline"))
+_AIDER = TranscriptAgent("aider", "Aider", files=(".aider.chat.history.md",))
 
 TRANSCRIPT_AGENTS: Mapping[str, TranscriptAgent] = MappingProxyType(
-    {agent.name: agent for agent in (_CLINE, _ROO_CODE)}
+    {agent.name: agent for agent in (_CLINE, _ROO_CODE, _AIDER)}
 )
 
 

@@ -1,0 +1,76 @@
+"""Edits in an answer of Aider: SEARCH/REPLACE blocks and whole files, of the files that Aider says it edited.
+
+Formats: ``aider/coders/editblock_coder.py`` and ``wholefile_coder.py`` at 0.86 (May 2026). Answers with unified diffs
+(``udiff``) or patches have no numbers to place them, so their edits are not read.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from custody.capture.patch import SEARCH_LINE, parse_replace_blocks
+from custody.capture.tool_use import FileEffect
+from custody.capture.typed_field import get_captured_text, get_fields, get_items, get_string
+from custody.core.patterns import lazy_pattern
+from custody.core.wire.canonical import Json
+
+FENCE = lazy_pattern(r"(`{3,}|<(?:source|code|pre|codeblock|sourcecode)>)[^\s`]*\s*")
+
+
+def find_fence_end(line: str) -> str | None:
+    """Return the line that closes the block that ``line`` opens; None for any other line.
+
+    >>> find_fence_end("```python"), find_fence_end("<source>"), find_fence_end("text")
+    ('```', '</source>', None)
+    """
+    match = FENCE.fullmatch(line)
+    return None if match is None else match[1].replace("<", "</")
+
+
+def list_answer_edits(lines: Sequence[str], applied: Sequence[str]) -> list[dict[str, Json]]:
+    """Return the edits in an answer, in order, of the files that Aider says it edited."""
+    edits: list[dict[str, Json]] = []
+    last: str | None = None
+    for above, inner in _list_fenced_blocks(lines):
+        is_replacement = any(SEARCH_LINE.fullmatch(line) for line in inner)
+        # The name stands above the block, or in its first line.
+        names = [*above, *inner[:1]] if is_replacement else above
+        path = next((name for line in names if (name := _match_applied_file(line, applied)) is not None), None)
+        if is_replacement:
+            last = path or last
+            pieces = parse_replace_blocks(inner) if last is not None else ()
+            edits += [{"path": last, "before": before, "after": after} for before, after in pieces]
+        elif path is not None:
+            edits.append({"path": path, "after": "".join(f"{line}\n" for line in inner)})
+    return edits
+
+
+def _list_fenced_blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the two lines above each complete block, the nearest first, and the lines in it."""
+    start, end = 0, None
+    for n, line in enumerate(lines):
+        if end is None:
+            end, start = find_fence_end(line), n
+        elif line.rstrip() == end:
+            yield list(reversed(lines[max(0, start - 2) : start])), list(lines[start + 1 : n])
+            end = None
+
+
+def _match_applied_file(line: str, applied: Sequence[str]) -> str | None:
+    """Return the edited file that a line names: models add marks, or write only the file's name."""
+    name = line.strip().lstrip("#").strip().strip("*").rstrip(":").strip("`").strip()
+    if name in applied:
+        return name
+    ends = [path for path in applied if path.rpartition("/")[2] == name]
+    return ends[0] if len(ends) == 1 else None
+
+
+def list_file_effects(edits: Json) -> Iterator[FileEffect]:
+    """Yield the edits of a record; a whole file may have replaced one with unknown text."""
+    for edit in map(get_fields, get_items(edits)):
+        path, before, after = get_string(edit.get("path")), edit.get("before"), get_captured_text(edit.get("after"))
+        if path is None or after is None:
+            continue
+        old = get_captured_text(before)
+        if old is not None and old.content != "":
+            yield FileEffect(path, old, after, part=True)
+        else:
+            yield FileEffect(path, None, after, overwrites=before is None)
