@@ -35,7 +35,8 @@ def list_answer_edits(lines: Sequence[str], applied: Sequence[str]) -> list[dict
         names = [*above, *inner[:1]] if is_replacement else above
         path = next((name for line in names if (name := _match_applied_file(line, applied)) is not None), None)
         if is_replacement:
-            last = path or last
+            # A block without a name is of the last file; one of a file that was not edited is not.
+            last = path or (None if any(map(_is_file_name, names)) else last)
             pieces = parse_replace_blocks(inner) if last is not None else ()
             edits += [{"path": last, "before": before, "after": after} for before, after in pieces]
         elif path is not None:
@@ -61,6 +62,11 @@ def _match_applied_file(line: str, applied: Sequence[str]) -> str | None:
         return name
     ends = [path for path in applied if path.rpartition("/")[2] == name]
     return ends[0] if len(ends) == 1 else None
+
+
+def _is_file_name(line: str) -> bool:
+    name = line.strip()
+    return find_fence_end(name) is None and " " not in name and ("." in name or "/" in name)
 
 
 def list_file_effects(edits: Json) -> Iterator[FileEffect]:

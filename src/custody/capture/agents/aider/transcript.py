@@ -124,8 +124,7 @@ class HistoryState:
             yield from self._end_prompt()
             self._read_notice(text)
         else:
-            if text.strip():
-                yield from self._end_prompt()
+            yield from self._end_prompt()
             yield from self._add_answer(number, text)
             self.fence = find_fence_end(text)
 
@@ -182,7 +181,7 @@ class HistoryState:
             yield LineProblem(turn.line, f"an answer may have at most {ANSWER_BYTES_MAX:,} characters")
         elif turn.applied and self.session is not None:
             edits = list_answer_edits(turn.answer, turn.applied)
-            record = self._to_record(turn.line, {"type": EDIT, "edits": list(edits)}, "\n".join(turn.answer))
+            record = self._to_record(turn.line, {"type": EDIT, "edits": list(edits)}, "\n".join(turn.answer).strip())
             names = dict.fromkeys(str(edit["path"]) for edit in edits)
             yield replace(
                 record,
