@@ -6,12 +6,13 @@ Formats: ``aider/coders/editblock_coder.py`` and ``wholefile_coder.py`` at 0.86 
 
 from collections.abc import Iterator, Sequence
 
-from custody.capture.patch import SEARCH_LINE, parse_replace_blocks
+from custody.capture.patch import REPLACE_LINE, SEARCH_LINE, parse_replace_blocks
 from custody.capture.tool_use import FileEffect
 from custody.capture.typed_field import get_captured_text, get_fields, get_items, get_string
 from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 
+NAME_LINES_MAX = 3
 FENCE = lazy_pattern(r"(`{3,}|<(?:source|code|pre|codeblock|sourcecode)>)[^\s`]*\s*")
 
 
@@ -26,32 +27,50 @@ def find_fence_end(line: str) -> str | None:
 
 
 def list_answer_edits(lines: Sequence[str], applied: Sequence[str]) -> list[dict[str, Json]]:
-    """Return the edits in an answer, in order, of the files that Aider says it edited."""
-    edits: list[dict[str, Json]] = []
+    """Return the edits in an answer, in order, of the files that Aider says it edited; with forward slashes."""
+    files = [path if "/" in path else path.replace("\\", "/") for path in applied]
+    if any(map(SEARCH_LINE.fullmatch, lines)):
+        return list(_list_replacements(lines, files))
+    return list(_list_whole_files(lines, files))
+
+
+def _list_replacements(lines: Sequence[str], files: Sequence[str]) -> Iterator[dict[str, Json]]:
+    """Yield the complete SEARCH/REPLACE blocks; their text may contain the marks of other blocks of Markdown."""
     last: str | None = None
-    for above, inner in _list_fenced_blocks(lines):
-        is_replacement = any(SEARCH_LINE.fullmatch(line) for line in inner)
-        # The name stands above the block, or in its first line.
-        names = [*above, *inner[:1]] if is_replacement else above
-        path = next((name for line in names if (name := _match_applied_file(line, applied)) is not None), None)
-        if is_replacement:
+    start: int | None = None
+    for n, line in enumerate(lines):
+        if start is None and SEARCH_LINE.fullmatch(line):
+            start = n
+            names = _list_names_above(lines, n)
+            path = next((path for name in names if (path := _match_applied_file(name, files)) is not None), None)
             # A block without a name is of the last file; one of a file that was not edited is not.
             last = path or (None if any(map(_is_file_name, names)) else last)
-            pieces = parse_replace_blocks(inner) if last is not None else ()
-            edits += [{"path": last, "before": before, "after": after} for before, after in pieces]
-        elif path is not None:
-            edits.append({"path": path, "after": "".join(f"{line}\n" for line in inner)})
-    return edits
+        elif start is not None and REPLACE_LINE.fullmatch(line):
+            pieces = () if last is None else parse_replace_blocks(lines[start : n + 1])
+            yield from ({"path": last, "before": before, "after": after} for before, after in pieces)
+            start = None
 
 
-def _list_fenced_blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the two lines above each complete block, the nearest first, and the lines in it."""
+def _list_names_above(lines: Sequence[str], place: int) -> list[str]:
+    """Return the lines above a block that may name its file: the nearest, and further ones above a fence."""
+    names = []
+    for line in reversed(lines[max(0, place - NAME_LINES_MAX) : place]):
+        names.append(line)
+        if find_fence_end(line) is None:
+            break
+    return names
+
+
+def _list_whole_files(lines: Sequence[str], files: Sequence[str]) -> Iterator[dict[str, Json]]:
     start, end = 0, None
     for n, line in enumerate(lines):
         if end is None:
             end, start = find_fence_end(line), n
         elif line.rstrip() == end:
-            yield list(reversed(lines[max(0, start - 2) : start])), list(lines[start + 1 : n])
+            above = reversed(lines[max(0, start - 2) : start])
+            path = next((path for name in above if (path := _match_applied_file(name, files)) is not None), None)
+            if path is not None:
+                yield {"path": path, "after": "".join(f"{inner}\n" for inner in lines[start + 1 : n])}
             end = None
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from custody.capture.agents.aider.tool_calls import find_fence_end, list_answer_edits
 from custody.capture.agents.aider.views import EDIT, PROMPT, views_from_transcript_event
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, list_transcript_files, locate_user_home
+from custody.capture.patch import REPLACE_LINE, SEARCH_LINE
 from custody.capture.transcripts import (
     ChangedFile,
     LineProblem,
@@ -93,6 +94,7 @@ class HistoryState:
         self.prompt_line = 0
         self.turn = Turn(0)
         self.fence: str | None = None
+        self.is_in_block = False
         self.count = 0
 
     def read(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
@@ -112,8 +114,9 @@ class HistoryState:
         elif self.session is None:
             if text.strip():
                 yield SkippedLine("(no session)", False)
-        elif self.fence is not None and not _ANSWERED.fullmatch(text):
+        elif (self.is_in_block or self.fence is not None) and not _ANSWERED.fullmatch(text):
             yield from self._add_answer(number, text)
+            self.is_in_block = not REPLACE_LINE.fullmatch(text) if self.is_in_block else self._begins_block(text)
             self.fence = None if text.rstrip() == self.fence else self.fence
         elif text.startswith("#### ") and text.endswith(LINE_END):
             if not self.prompt:
@@ -126,7 +129,11 @@ class HistoryState:
         else:
             yield from self._end_prompt()
             yield from self._add_answer(number, text)
-            self.fence = find_fence_end(text)
+            self.fence, self.is_in_block = find_fence_end(text), self._begins_block(text)
+
+    @staticmethod
+    def _begins_block(text: str) -> bool:
+        return SEARCH_LINE.fullmatch(text) is not None
 
     def _begin(self, number: int, local: str) -> Iterator[LineResult]:
         self.model, self.count = None, 0
@@ -152,7 +159,7 @@ class HistoryState:
             # A commit before the edits has a person's changes.
             self.turn.commits.append(commit[1])
         if self.turn.answer:
-            self.turn.is_answered, self.fence = True, None
+            self.turn.is_answered, self.fence, self.is_in_block = True, None, False
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -176,7 +183,7 @@ class HistoryState:
 
     def _end_turn(self) -> Iterator[LineResult]:
         yield from self._end_prompt()
-        turn, self.turn, self.fence = self.turn, Turn(0), None
+        turn, self.turn, self.fence, self.is_in_block = self.turn, Turn(0), None, False
         if turn.size > ANSWER_BYTES_MAX:
             yield LineProblem(turn.line, f"an answer may have at most {ANSWER_BYTES_MAX:,} characters")
         elif turn.applied and self.session is not None:

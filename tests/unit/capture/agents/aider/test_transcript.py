@@ -90,6 +90,11 @@ def test_a_whole_file_may_have_replaced_one(tmp_path: Path) -> None:
     assert (edit.before, edit.after.content, edit.part, edit.overwrites) == (None, "x = 1\n", False, True)
 
 
+def test_a_whole_files_name_may_stand_above_an_empty_line(tmp_path: Path) -> None:
+    chat = Aider().start().prompt("w").answer("**b.py**\n\n```python\nx = 1\n```").applied("b.py")
+    assert edits_of(chat.put(tmp_path)) == [("b.py", None, "x = 1\n")]
+
+
 def test_an_empty_search_creates_the_file(tmp_path: Path) -> None:
     (edit,) = all_views(Aider().start().prompt("w").replace("b.py", "", "x = 1").put(tmp_path), FileEdit)
     assert (edit.before, edit.after.content, edit.overwrites) == (None, "x = 1", False)
@@ -116,6 +121,18 @@ def test_further_blocks_without_a_name_are_of_the_same_file(tmp_path: Path) -> N
     second = block("and then", "three", "four")
     chat = Aider().start().prompt("w").answer(f"{block('a.py', 'one', 'two')}\n\n{second}").applied("a.py")
     assert edits_of(chat.put(tmp_path)) == [("a.py", "one", "two"), ("a.py", "three", "four")]
+
+
+def test_a_block_may_contain_fences_and_prompts(tmp_path: Path) -> None:
+    text = "# Guide\n```\n#### typed  \n> Applied edit to b.md  "
+    chat = Aider().start().prompt("w").replace("a.md", "# Guide", text).prompt("x").replace("a.md", "one", "two")
+    assert edits_of(chat.put(tmp_path)) == [("a.md", "# Guide", text), ("a.md", "one", "two")]
+    assert len(all_views(chat.put(tmp_path), Prompt)) == 2
+
+
+def test_a_path_of_windows_is_matched_and_stored_with_slashes(tmp_path: Path) -> None:
+    chat = Aider().start().prompt("w").answer(block("src/a.py", "one", "two")).applied(r"src\a.py")
+    assert edits_of(chat.put(tmp_path)) == [("src/a.py", "one", "two")]
 
 
 def test_only_files_that_aider_edited_count(tmp_path: Path) -> None:
