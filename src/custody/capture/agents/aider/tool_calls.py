@@ -28,7 +28,7 @@ def find_fence_end(line: str) -> str | None:
 
 def list_answer_edits(lines: Sequence[str], applied: Sequence[str]) -> list[dict[str, Json]]:
     """Return the edits in an answer, in order, of the files that Aider says it edited; with forward slashes."""
-    files = [path if "/" in path else path.replace("\\", "/") for path in applied]
+    files = [_normalize_path(path) for path in applied]
     if any(map(SEARCH_LINE.fullmatch, lines)):
         return list(_list_replacements(lines, files))
     return list(_list_whole_files(lines, files))
@@ -74,9 +74,14 @@ def _list_whole_files(lines: Sequence[str], files: Sequence[str]) -> Iterator[di
             end = None
 
 
+def _normalize_path(path: str) -> str:
+    """Return a path of Windows with forward slashes; others as they are."""
+    return path if "/" in path else path.replace("\\", "/")
+
+
 def _match_applied_file(line: str, applied: Sequence[str]) -> str | None:
     """Return the edited file that a line names: models add marks, or write only the file's name."""
-    name = line.strip().lstrip("#").strip().strip("*").rstrip(":").strip("`").strip()
+    name = _normalize_path(line.strip().lstrip("#").strip().strip("*").rstrip(":").strip("`").strip())
     if name in applied:
         return name
     ends = [path for path in applied if path.rpartition("/")[2] == name]

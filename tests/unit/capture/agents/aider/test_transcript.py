@@ -131,8 +131,9 @@ def test_a_block_may_contain_fences_and_prompts(tmp_path: Path) -> None:
 
 
 def test_a_path_of_windows_is_matched_and_stored_with_slashes(tmp_path: Path) -> None:
-    chat = Aider().start().prompt("w").answer(block("src/a.py", "one", "two")).applied(r"src\a.py")
-    assert edits_of(chat.put(tmp_path)) == [("src/a.py", "one", "two")]
+    for name in ("src/a.py", r"src\a.py"):
+        chat = Aider().start().prompt("w").answer(block(name, "one", "two")).applied(r"src\a.py")
+        assert edits_of(chat.put(tmp_path)) == [("src/a.py", "one", "two")]
 
 
 def test_only_files_that_aider_edited_count(tmp_path: Path) -> None:
