@@ -3,6 +3,7 @@
 from tests.attacks import (
     authorship,
     budget,
+    combined,
     decisions,
     other_agents,
     policy,
@@ -19,7 +20,7 @@ from tests.attacks.model import Attack
 
 MODULES = (
     *(decisions, signatures, rejected, authorship, other_agents, budget, policy, team_files, records, verdicts),
-    *(revisions, remote, service),
+    *(revisions, combined, remote, service),
 )
 _ALL = [attack for module in MODULES for attack in module.BOOK.attacks]
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}

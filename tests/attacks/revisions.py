@@ -59,7 +59,7 @@ def _reject(target: Target, head: str) -> None:
     put(target.home.path, signed(no, DEVICE, "ana"))
 
 
-def _reject_trusted(target: Target) -> None:
+def reject_trusted(target: Target) -> None:
     target.judge_branch("trusted")
     _reject(target, target.ground.heads["trusted"])
 
@@ -171,7 +171,7 @@ for _form, (_, _how) in FORMS.items():
         WayIn.FILES,
         name=f"rejected-and-{_form}",
         does=f"proposes a rejected change {_how}",
-        prepare=_reject_trusted,
+        prepare=reject_trusted,
         check=check_still_rejected,
         writes_records=False,
     )(functools.partial(_propose_again, form=_form))
@@ -250,7 +250,7 @@ for _form, (_, _how) in SILENT.items():
     A1,
     WayIn.FILES,
     does="puts a weaker custody.toml into the folder above the repository",
-    prepare=_reject_trusted,
+    prepare=reject_trusted,
     check=check_still_rejected,
     writes_records=False,
 )
@@ -263,7 +263,7 @@ def policy_in_the_parent_folder(target: Target) -> None:
     A1,
     WayIn.FILES,
     does="makes custody.toml a link to a weaker policy",
-    prepare=_reject_trusted,
+    prepare=reject_trusted,
     check=check_still_rejected,
     writes_records=False,
 )

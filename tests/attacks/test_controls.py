@@ -1,12 +1,13 @@
 """The attacked repository without an attack: what is honest merges, so that there is something to gain."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from custody.signing import allowed_signers_from_key, find_signature_fault, find_signer
-from tests.attacks.ground import LARGE, Ground
+from tests.attacks.ground import GOOD, HOUR, LARGE, ROBOT, Ground, leave_edit
 from tests.attacks.keys import PersonKey
 from tests.attacks.model import Setting
 from tests.attacks.target import Target
@@ -54,6 +55,27 @@ def test_under_the_team_policy_witnessed_changes_merge_here_and_in_a_fresh_clone
     target.court = clone.path
     there = target.judge()
     assert (there.level, there.codes, there.assurance) == (here.level, here.codes, here.assurance), there
+
+
+@pytest.mark.parametrize("is_whole_write", [False, True])
+def test_under_the_team_policy_removals_by_the_same_agent_merge(
+    is_whole_write: bool, ground_of: Callable[[Setting], Ground], tmp_path: Path
+) -> None:
+    target = Target(ground_of(Setting.WITNESSED), tmp_path)
+    path = f"src/{ROBOT}_3.py"
+    old = target.files[path.encode()].decode()
+    new = "first = 1\n" + "".join(old.splitlines(keepends=True)[5:])
+    before = None if is_whole_write else old
+    leave_edit(target.home.path, GOOD, path, before, new, target.ground.base, time.time() - HOUR)
+    target.judge_head(target.commit({**target.files, path.encode(): new.encode()}))
+    target.share()
+    assert target.push().status == 0
+    clone = target.clone("ci")
+    assert target.pull(clone).status == 0
+    for court in (target.court, clone.path):
+        target.court = court
+        judgment = target.judge()
+        assert (judgment.level, judgment.assurance, judgment.is_granted) == ("approve", "witnessed", True), judgment
 
 
 @pytest.mark.parametrize("on_device", [True, False])

@@ -6,14 +6,19 @@ count: of two equal lines, the one at the same place is the same line.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from custody.attribution.text import is_informative_lineage_line, split_lineage_words, strip_lineage_whitespace
+from custody.attribution.longest_runs import find_longest_runs
+from custody.attribution.text import (
+    is_informative_lineage_line,
+    split_lineage_operators,
+    split_lineage_words,
+    strip_lineage_whitespace,
+)
 
 GAP_PRODUCT_MAX = 1_000_000
 """Old times new lines of a gap without unique lines; in a larger gap only the two ends are compared."""
@@ -150,6 +155,23 @@ def match_carried_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int
 
     An uninformative line matches only beside an informative one, or if no line changed at all.
     """
+    matches: dict[int, int] = {}
+    for block in _find_equal_line_blocks(old, new):
+        is_unchanged = block.length == len(old) == len(new)
+        if is_unchanged or any(
+            is_informative_lineage_line(line) for line in islice(new, block.new, block.new + block.length)
+        ):
+            matches.update((j, i) for i, j in block.pairs)
+    return matches
+
+
+def match_equal_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Return the old line of each new line with the same text, apart from white space, in order."""
+    return {j: i for block in _find_equal_line_blocks(old, new) for i, j in block.pairs}
+
+
+def _find_equal_line_blocks(old: Sequence[str], new: Sequence[str]) -> list[EqualBlock]:
+    """Return the runs of lines that are equal, then of those that are equal apart from white space."""
     blocks = find_carried_blocks(old, new)
     for gap in list(find_gaps_between_blocks(blocks, UnmatchedRange(0, len(old), 0, len(new)))):
         if gap.old_first < gap.old_end and gap.new_first < gap.new_end:
@@ -157,14 +179,7 @@ def match_carried_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int
             theirs = [strip_lineage_whitespace(line) for line in new[gap.new_first : gap.new_end]]
             inside = find_carried_blocks(ours, theirs)
             blocks.extend(EqualBlock(gap.old_first + b.old, gap.new_first + b.new, b.length) for b in inside)
-    matches: dict[int, int] = {}
-    for block in _join_carried_blocks(sorted(blocks)):
-        is_unchanged = block.length == len(old) == len(new)
-        if is_unchanged or any(
-            is_informative_lineage_line(line) for line in islice(new, block.new, block.new + block.length)
-        ):
-            matches.update((j, i) for i, j in block.pairs)
-    return matches
+    return _join_carried_blocks(sorted(blocks))
 
 
 def group_line_pair_runs(pairs: Iterable[LinePair]) -> Iterator[list[LinePair]]:
@@ -270,16 +285,23 @@ def match_moved_line_blocks(
 
 
 class WordShare(Struct, frozen=True):
-    """The old lines that a new line's words come from."""
+    """The old lines that a new line's words come from, and the words that they lost on the way."""
 
     parts: tuple[tuple[int, int], ...]
     """Old line and its count of words, the highest count first."""
     total: int
+    removed: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> int:
+        """The words of the line before or after the change, whichever are more: removing counts as adding does."""
+        kept = sum(count for _, count in self.parts)
+        return max(self.total, kept + len(self.removed))
 
     @property
     def share(self) -> float:
-        """The share of the line's words from old lines."""
-        return sum(count for _, count in self.parts) / self.total if self.total else 0.0
+        """The share of the line's words that are unchanged from old lines."""
+        return sum(count for _, count in self.parts) / self.whole if self.whole else 0.0
 
 
 def trace_carried_words(
@@ -290,15 +312,55 @@ def trace_carried_words(
     theirs = [(word, j) for j in range(gap.new_first, gap.new_end) for word in split_lineage_words(new[j])]
     if not ours or not theirs or len(ours) * len(theirs) > WORDS_PRODUCT_MAX:
         return {}
+    pairs = align_carried_items([word for word, _ in ours], [word for word, _ in theirs])
     word_counts: dict[int, Counter[int]] = {}
-    for i, j in align_carried_items([word for word, _ in ours], [word for word, _ in theirs]):
-        word_counts.setdefault(theirs[j][1], Counter())[ours[i][1]] += 1
-    return {
-        j: WordShare(
-            tuple(sorted(counts.items(), key=lambda part: (-part[1], part[0]))), len(split_lineage_words(new[j]))
-        )
-        for j, counts in word_counts.items()
+    for at, to in pairs:
+        word_counts.setdefault(theirs[to][1], Counter())[ours[at][1]] += 1
+    parts = {
+        j: tuple(sorted(counts.items(), key=lambda part: (-part[1], part[0]))) for j, counts in word_counts.items()
     }
+    removed = _find_removed_words(ours, {at for at, _ in pairs}, parts)
+    return {
+        j: _count_changed_operators(
+            WordShare(sources, len(split_lineage_words(new[j])), tuple(removed.get(j, ()))), old, new[j]
+        )
+        for j, sources in parts.items()
+    }
+
+
+def _find_removed_words(
+    words: Sequence[tuple[str, int]], kept: Container[int], parts: Mapping[int, Sequence[tuple[int, int]]]
+) -> dict[int, list[str]]:
+    """Return the words that each new line lost; ``words`` have their old lines, ``kept`` are positions among them.
+
+    A word is lost by the new line that has most words of the old one. The old line must be the main source of the new
+    one, or have most of its words there: a few common words do not make it an earlier version.
+    """
+    totals = Counter(i for _, i in words)
+    targets: dict[int, tuple[int, int]] = {}
+    for j, sources in sorted(parts.items()):
+        for i, count in sources:
+            if count > targets.get(i, (0, 0))[0]:
+                targets[i] = (count, j)
+    removed: dict[int, list[str]] = {}
+    for at, (word, i) in enumerate(words):
+        count, j = targets.get(i, (0, 0))
+        if count and at not in kept and (parts[j][0][0] == i or count * 2 >= totals[i]):
+            removed.setdefault(j, []).append(word)
+    return removed
+
+
+def _count_changed_operators(words: WordShare, old: Sequence[str], new: str) -> WordShare:
+    """Return the share of a line with the words of one old line, where each changed operator counts as a word."""
+    is_same_words = len(words.parts) == 1 and not words.removed and words.parts[0][1] == words.total
+    if not is_same_words:
+        return words
+    (i, count) = words.parts[0]
+    if len(split_lineage_words(old[i])) != count:
+        return words
+    before, after = Counter(split_lineage_operators(old[i])), Counter(split_lineage_operators(new))
+    removed = tuple((before - after).elements())
+    return WordShare(words.parts, words.total + (after - before).total(), removed)
 
 
 def _trim_carried_line_ends(
@@ -387,5 +449,5 @@ def _find_longest_carried_blocks(
     if len(ours) == 1 or len(theirs) == 1:
         i, j = next((i, theirs.index(item)) for i, item in enumerate(ours) if item in theirs)
         return [EqualBlock(gap.old_first + i, gap.new_first + j, 1)]
-    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
-    return [EqualBlock(gap.old_first + block.a, gap.new_first + block.b, block.size) for block in blocks if block.size]
+    runs = find_longest_runs(ours, theirs)
+    return [EqualBlock(gap.old_first + i, gap.new_first + j, length) for i, j, length in runs]

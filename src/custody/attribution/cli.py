@@ -28,7 +28,15 @@ from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, t
 
 if TYPE_CHECKING:
     from custody.attribution.app.blame import BlameResult, Profile
-    from custody.attribution.wire import Attribution, BlameReport, LineShare, StatsReport
+    from custody.attribution.wire import (
+        Attribution,
+        BlameReport,
+        LastChange,
+        LineShare,
+        RemovedLine,
+        RemovedReport,
+        StatsReport,
+    )
     from custody.core.paths import Lines
 
 
@@ -75,6 +83,7 @@ TAB_COLUMNS = 4
     type=click.Choice(["sarif", "annotations"]),
     help="Print agents' lines for code hosts and editors, or for a build log.",
 )
+@click.option("--removed", metavar="REV", help="List what was removed from the file since REV instead.")
 @click.option("-v", "--verbose", is_flag=True, help="Show tier, model, share, signals and session of each block.")
 @json_option
 @click.pass_context
@@ -89,6 +98,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
     remote: str | None,
     porcelain: bool,
     form: str | None,
+    removed: str | None,
     verbose: bool,
     as_json: bool,
 ) -> int:
@@ -102,15 +112,22 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
       custody blame src/app.py
       custody blame src/app.py -L :total -v
       custody blame src/app.py HEAD~3 --json
+      custody blame src/app.py --removed v1.0
       custody blame src/app.py --remote
       custody blame src/app.py --format sarif > lines.sarif
     """
-    from custody.attribution.app.blame import LineSpec, blame
+    from custody.attribution.app.blame import LineSpec, blame, list_removed_lines
 
     if sum((as_json, porcelain, form is not None)) > 1:
         raise InputError("--json, --porcelain and --format are mutually exclusive", hint="pass one of them")
-    ranges = [LineSpec(text) for text in line_ranges]
     workspace = open_command_workspace(ctx) if remote is None else open_remote_command_workspace(ctx, remote or None)
+    if removed is not None:
+        if line_ranges or porcelain or form is not None or profile == "document":
+            hint = "--removed takes --json and -v, and compares the whole file"
+            raise InputError("--removed cannot be combined with -L, --porcelain, --format or --profile", hint=hint)
+        report = list_removed_lines(workspace, file, removed, revision=choose_revision(revision, rev))
+        return print_command_report(report, render_removed_lines(report, current_screen(workspace)), as_json=as_json)
+    ranges = [LineSpec(text) for text in line_ranges]
     result = blame(
         workspace,
         file,
@@ -118,6 +135,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
         line_ranges=ranges,
         profile=profile,
         with_commits=not (as_json or form),
+        with_changes=as_json or verbose,
     )
     if form is not None:
         click.echo(_encode_blame_report(result.report, form), nl=False)
@@ -298,6 +316,56 @@ def _render_attribution_details(attribution: Attribution, pad: str) -> Iterator[
         yield f"{pad}| prompt: {attribution.conversation_summary}"
     for signal in attribution.evidence:
         yield f"{pad}|   {signal.name} +{signal.points:g}: {signal.why}"
+    for change in attribution.last_changes:
+        if removed := describe_last_change(change):
+            yield f"{pad}|   line {change.start_line}: {removed}"
+
+
+def describe_last_change(change: LastChange) -> str:
+    """Return what the last change of lines removed; empty if it removed nothing."""
+    if not change.removed:
+        return ""
+    commit = f"commit {change.commit[:SHA_DIGITS]}" if change.commit else "an uncommitted change"
+    who = commit if change.tool_call_id is None else f"call {change.tool_call_id}"
+    added = f" and added {count_noun(change.words_added, 'word')}" if change.words_added else ""
+    return f"{who} removed {count_noun(len(change.removed), 'word')}{added}: {' '.join(change.removed)}"
+
+
+def render_removed_lines(report: RemovedReport, screen: Screen) -> Iterator[TextLine]:
+    """Yield the removed lines and words in the order of the older file, each run below who removed it."""
+    at = "the work tree" if report.revision is None else report.revision[:SHA_DIGITS]
+    where = f" removed since {report.since[:SHA_DIGITS]}, at {at}"
+    yield (screen.link_file(report.path, report.path, "strong"), where)
+    before: str | None = None
+    digits = len(str(report.removed[-1].line)) if report.removed else 1
+    for row in report.removed:
+        by = _describe_remover(row)
+        if by != before:
+            yield ""
+            yield StyledText(by, "unknown" if row.agent is None else "agent")
+            before = by
+        text = row.text.expandtabs(TAB_COLUMNS) if screen.is_terminal else row.text
+        yield (StyledText(f"- {row.line:>{digits}}", "muted"), "  ", screen.cut(text, screen.columns - digits - 5))
+        if row.words:
+            yield StyledText(f"  {'':>{digits}}  lost {' '.join(row.words)}; now line {row.now}", "muted")
+    yield ""
+    gone = sum(not row.words for row in report.removed)
+    shortened = len(report.removed) - gone
+    parts = [
+        count_noun(gone, "line") + " removed",
+        *([f"{count_noun(shortened, 'line')} shortened"] if shortened else []),
+    ]
+    yield ", ".join(parts)
+    yield from (f"note: {note}" for note in report.notes)
+
+
+def _describe_remover(row: RemovedLine) -> str:
+    commit = "uncommitted" if row.commit is None else row.commit[:SHA_DIGITS]
+    if row.agent is None:
+        return f"unknown author, {commit} (no captured call removed this text)"
+    return (
+        f"{row.agent}, {row.model_id or 'model unknown'}, call {row.tool_call_id}, {commit}; session {row.session_id}"
+    )
 
 
 def _summarize_blame_report(report: BlameReport) -> str:
@@ -352,12 +420,13 @@ def stats_command(  # noqa: PLR0913 - one for each argument and option
 ) -> int:
     """Show how many lines agents wrote.
 
-    Counts the committed text files of a folder or of the whole repository, as of REV or HEAD. Lines without evidence
-    are 'unknown': a person or an agent may have written them.
+    Counts the committed text files of a folder or of the whole repository, as of REV or HEAD, or only the lines that
+    a change BASE..HEAD adds. Lines without evidence are 'unknown': a person or an agent may have written them.
 
     \b
     Examples:
       custody stats
+      custody stats main..HEAD
       custody stats src v1.0 -v
       custody stats --unknown
       custody stats --agent cursor
@@ -370,9 +439,20 @@ def stats_command(  # noqa: PLR0913 - one for each argument and option
         raise InputError(f"--unknown and {option} are mutually exclusive", hint="pass one of them")
     workspace, screen = open_command_workspace(ctx), current_screen()
     revision = choose_revision(revision, rev)
+    if path is not None and revision is None and is_change_range(path):
+        path, revision = None, path
     report = compute_line_stats(workspace, path, revision=revision, agent=agent, with_unknown=unknown)
     lines = render_unknown_files(report, screen) if unknown else render_line_stats(report, screen, verbose=verbose)
     return print_command_report(report, lines, as_json=as_json)
+
+
+def is_change_range(text: str) -> bool:
+    """Return whether an argument is a range of commits rather than a path.
+
+    >>> [is_change_range(text) for text in ("main..HEAD", "v1.0...", "../src", "src/../docs", "src")]
+    [True, True, False, False, False]
+    """
+    return ".." in text and ".." not in text.split("/")
 
 
 def render_unknown_files(report: StatsReport, screen: Screen) -> Iterator[TextLine]:
@@ -403,7 +483,10 @@ def render_line_stats(report: StatsReport, screen: Screen, *, verbose: bool) -> 
     if report.totals.lines:
         yield ""
         yield from _render_author_bars(report, screen)
-    tables = [_render_agent_table(report, screen)]
+    tables = [
+        _render_agent_table(report, screen),
+        _render_share_table("EVIDENCE", report.evidence, report, screen),
+    ]
     if verbose:
         tables += [
             _render_share_table("CERTAINTY", report.certainties, report, screen),
@@ -428,10 +511,16 @@ def _describe_stats_reach(report: StatsReport) -> str:
 
 def _render_stats_title(report: StatsReport) -> TextLine:
     totals = report.totals
-    least = "at least " if totals.none else ""
-    share = f"{format_percent_down(totals.share)} of {count_noun(totals.lines, 'line')}"
-    at = f" at {report.revision[:SHA_DIGITS]}: {report.agent or 'agents'} wrote {least}"
-    return (StyledText(report.path or "whole repository", "strong"), at, StyledText(share, "strong"))
+    is_bound = bool(totals.none) or report.at_least < totals.share
+    least = "at least " if is_bound else ""
+    noun = "line" if report.base is None else "added line"
+    share = f"{format_percent_down(min(report.at_least, totals.share))} of {count_noun(totals.lines, noun)}"
+    base = "" if report.base is None else f"{report.base[:SHA_DIGITS]}.."
+    at = f" at {base}{report.revision[:SHA_DIGITS]}: {report.agent or 'agents'} wrote {least}"
+    more = totals.share - report.at_least
+    named = f"; commits name agents for {format_percent_down(more)} more" if more > 0 else ""
+    covered = f"; evidence covers {format_percent_down(report.coverage)}" if totals.none else ""
+    return (StyledText(report.path or "whole repository", "strong"), at, StyledText(share, "strong"), named + covered)
 
 
 def format_percent_down(value: float) -> str:
@@ -481,14 +570,15 @@ def _render_author_bars(report: StatsReport, screen: Screen) -> Iterator[TextLin
 def _list_author_bars(report: StatsReport, screen: Screen) -> list[AuthorBar]:
     totals = report.totals
     written = totals.agent + totals.mixed
-    partly = f"{totals.mixed:,} only in part" if totals.mixed else ""
+    partly = [f"{totals.mixed:,} only in part"] if totals.mixed else []
+    named = [f"{report.named_by_commit:,} only named by commits"] if report.named_by_commit else []
     if report.agent is None:
-        bars = [AuthorBar("agents", written, totals.share, "agent", partly)]
+        bars = [AuthorBar("agents", written, totals.share, "agent", ", ".join((*partly, *named)))]
     else:
         own = next((row.lines for row in report.agents if row.name == report.agent), 0)
         others = written - own
         bars = [
-            AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent"),
+            AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent", ", ".join(named)),
             AuthorBar("other agents", others, others / totals.lines, "agent"),
         ]
     self_reported = f"{report.self_reported:,} self-reported" if report.self_reported else ""

@@ -27,7 +27,7 @@ from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.core.patterns import lazy_pattern
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
-ENGINE_VERSION = 7
+ENGINE_VERSION = 9
 """Increased whenever the same evidence gives other origins, so that stored states are replayed again."""
 
 
@@ -142,7 +142,7 @@ def blend_line_origins(words: WordShare, origins: Sequence[LineOrigin]) -> LineO
         agents += count * origins[i].share
     most = max(by_origin.values())
     state = min(state for state, count in by_origin.items() if count == most)
-    share = agents / words.total
+    share = agents / words.whole
     return LineOrigin(state, min(1.0, share)) if state > 0 else LineOrigin(state, 0.0)
 
 
@@ -268,17 +268,24 @@ def merge_file_snapshots(snapshots: Iterable[FileSnapshot]) -> list[FileSnapshot
         for name, same in by_observation.items()
     }
     current = [snapshot for snapshot in merged.values() if not _is_snapshot_superseded(snapshot, merged)]
-    return sorted(current, key=lambda snapshot: (snapshot.at_ns, make_snapshot_order_key(snapshot.observed)))
+    return sorted(
+        current,
+        key=lambda snapshot: (snapshot.at_ns, make_snapshot_order_key(snapshot.observed, snapshot.kind, snapshot.ref)),
+    )
 
 
-def make_snapshot_order_key(observed: str) -> tuple[bool, tuple[str | int, ...]]:
-    """Return a sort key for observations of the same time: calls first, numbers by their value.
+def make_snapshot_order_key(observed: str, kind: str, ref: RecordRef) -> tuple[bool, str, int, tuple[str | int, ...]]:
+    """Return a sort key for observations of the same time: calls first, a transcript's in its order, others by name.
 
-    >>> sorted(["a s c:shell:10", "a s c:look 1", "a s c:shell:9"], key=make_snapshot_order_key)
+    Records of hooks have the order of arrival, which is arbitrary. Numbers in names sort by their value.
+
+    >>> names, ref = ("a s c:shell:10", "a s c:look 1", "a s c:shell:9"), RecordRef(StoreId("a" * 32), Seq(1))
+    >>> sorted(names, key=lambda name: make_snapshot_order_key(name, "hook", ref))
     ['a s c:shell:9', 'a s c:shell:10', 'a s c:look 1']
     """
+    store, seq = (str(ref.store), int(ref.seq)) if kind in (TRANSCRIPT, IMPORTED) else ("", 0)
     pieces = _NUMBER.split(observed)
-    return LOOK in observed, tuple(int(piece) if n % 2 else piece for n, piece in enumerate(pieces))
+    return LOOK in observed, store, seq, tuple(int(piece) if n % 2 else piece for n, piece in enumerate(pieces))
 
 
 def _merge_snapshot_pair(better: FileSnapshot, worse: FileSnapshot) -> FileSnapshot:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from custody.core.evidence import Evidence
 from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, SessionId
-from custody.core.paths import Lines, RepoPath
+from custody.core.paths import Lines, RepoPath, format_lines
 
 TIERS = ("1", "2", "3", "4", "5", "6")
 """Names of the tiers, the surest first."""
@@ -84,12 +84,27 @@ class Segment(Struct, frozen=True):
     hash: ContentHash
 
 
+class RecordedPlace(Struct, frozen=True):
+    """The file and lines of a captured edit, as recorded; without ``lines`` where only a piece of the file is known."""
+
+    path: RepoPath
+    lines: tuple[Lines, ...]
+
+    def __str__(self) -> str:
+        """Return the place as a sentence names it."""
+        return f"'{self.path.display}', {format_lines(self.lines)}" if self.lines else f"'{self.path.display}'"
+
+
 class TraceEntry(Struct, frozen=True):
-    """One line range or hash in a trace; ``level`` is its level in the trace: conversation, change or file."""
+    """One line range or hash in a trace; ``level`` is its level in the trace: conversation, change or file.
+
+    ``recorded`` is the place where captured text had these lines, which may have moved since.
+    """
 
     level: str
     lines: Lines | None = None
     hash: ContentHash | None = None
+    recorded: RecordedPlace | None = None
 
 
 class Trace(Struct, frozen=True):
@@ -105,7 +120,8 @@ class TraceCandidate(Struct, frozen=True):
 
     ``linked``: a record states that this trace made the segment's commit. ``precedes``: its revision is an ancestor of
     that commit. ``supports``: how many of the segment's lines its own text shows; 0 without captured text.
-    ``path``: the touched file's path in the repository. ``intact``: the chain of its records was verified.
+    ``path``: the touched file's path in the repository. ``named``: the path as the trace has it, which may be longer.
+    ``intact``: the chain of its records was verified.
     """
 
     trace: Trace
@@ -121,6 +137,7 @@ class TraceCandidate(Struct, frozen=True):
     call: str | None = None
     records: tuple[RecordRef, ...] = ()
     link_records: tuple[RecordRef, ...] = ()
+    named: RepoPath | None = None
 
 
 class TraceAttribution(Struct, frozen=True):

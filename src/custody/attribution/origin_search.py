@@ -22,11 +22,13 @@ from custody.attribution.carry import (
     count_informative_characters,
     find_carried_blocks,
     find_gaps_between_blocks,
+    group_line_pair_runs,
     trace_carried_words,
 )
 from custody.attribution.lineage import UNKNOWN, LineOrigin, TracedText, blend_line_origins
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import (
+    is_import_line,
     is_informative_lineage_line,
     make_lineage_key,
     make_lineage_keys,
@@ -38,6 +40,11 @@ from custody.core.paths import Hunk
 
 BETWEEN_LINES_MAX = 3
 """Maximum uninformative lines between two changes that may belong to them."""
+
+MOVED_LINES_MIN = 3
+"""Minimum distinctive lines of a block that is recognized in another file without further proof."""
+SHARED_LINES_MIN = 2
+"""Minimum distinctive lines of such a block if the commit removed it there, or one session wrote both files."""
 
 TRAIL_COMMITS_MAX = 64
 """Maximum commits stored for a line, the latest: a line that moves with every commit must not grow without limit."""
@@ -72,7 +79,8 @@ class Donor(Struct, frozen=True):
     """A captured state that may explain lines; ``read`` returns its text, which is often not needed.
 
     ``read_before`` returns the text before its call, as far as captured. ``absent`` is set for a state of another file:
-    only lines that the other file no longer has can have moved here. ``withheld`` is set if its text is not here.
+    only lines that the other file no longer has can have moved here. ``is_shared``: the same session wrote this file
+    too. ``common`` are lines that calls added to several files. ``withheld`` is set if its text is not here.
     """
 
     state: int
@@ -82,6 +90,8 @@ class Donor(Struct, frozen=True):
     read: Callable[[], Sequence[str]]
     read_before: Callable[[], Sequence[str]] = tuple
     absent: Callable[[int], bool] | None = None
+    is_shared: bool = False
+    common: Container[int] = ()
     withheld: "OwnerFindings | None" = None
 
 
@@ -97,7 +107,7 @@ class LineMatch(NamedTuple):
 class OwnerFindings(Struct, frozen=True):
     """Findings from the store that holds a state's text: keys of the text before, and matches in a commit."""
 
-    before: Container[int]
+    before: frozenset[int]
     matches: Sequence[LineMatch]
 
 
@@ -258,13 +268,19 @@ class OpenVersion:
             if sum(1 for _, j in offer if self._lines[j].is_informative) == informative:
                 return
 
-    def take_moved(self, removed: RemovedRun) -> None:
-        """Explain open lines by lines that this commit removed elsewhere, as moved blocks."""
+    def take_moved(self, removed: RemovedRun, *, lines_min: int = 1) -> None:
+        """Explain open lines by lines that this commit removed elsewhere, as moved blocks.
+
+        A block needs at least ``lines_min`` distinctive lines: more from another file, where one may be chance.
+        """
         if not self._open or not removed.known.lines:
             return
         keys = make_lineage_keys(removed.known.lines)
-        for j, i in self._match_moved_lines(dict(enumerate(keys)), keys).items():
-            self._settle(j, removed.known.origins[i], removed.trails[i])
+        moved = self._match_moved_lines(dict(enumerate(keys)), keys)
+        for run in group_line_pair_runs(sorted((i, j) for j, i in moved.items())):
+            if lines_min == 1 or self._count_distinctive_lines(j for _, j in run) >= lines_min:
+                for i, j in run:
+                    self._settle(j, removed.known.origins[i], removed.trails[i])
 
     def take_words(self, replaced: Iterable[tuple[Hunk[str], RemovedRun]], donors: Sequence[Donor]) -> None:
         """Explain open lines by the words of replaced lines and of donors' lines at the same place."""
@@ -383,12 +399,23 @@ class OpenVersion:
         ).blocks(MOVED_CHARACTERS_MIN)
 
     def _is_credible(self, block: EqualBlock, donor: Donor) -> bool:
-        """Return whether a block has an informative line or, from another file, enough characters."""
+        """Return whether a block has an informative line or, from another file, enough to be the same text.
+
+        That takes several distinctive lines, and fewer if one session wrote both files.
+        """
         positions = range(block.new, block.new + block.length)
         if donor.absent is None:
             return any(self._lines[j].is_informative for j in positions)
-        moved = (j for j in positions if donor.absent(self._keys[j]))
-        return sum(len(strip_lineage_whitespace(self._texts[j])) for j in moved) >= MOVED_CHARACTERS_MIN
+        moved = [j for j in positions if donor.absent(self._keys[j])]
+        lines_min = SHARED_LINES_MIN if donor.is_shared else MOVED_LINES_MIN
+        characters = sum(len(strip_lineage_whitespace(self._texts[j])) for j in moved)
+        distinctive = [j for j in moved if self._keys[j] not in donor.common]
+        return characters >= MOVED_CHARACTERS_MIN and self._count_distinctive_lines(distinctive) >= lines_min
+
+    def _count_distinctive_lines(self, positions: Iterable[int]) -> int:
+        """Return how many different lines identify their text: informative ones that import nothing."""
+        texts = {self._keys[j]: self._texts[j] for j in positions if self._lines[j].is_informative and j in self._open}
+        return sum(not is_import_line(text) for text in texts.values())
 
     def _rank_offer(self, donor_offer: tuple[Donor, list[LinePair]]) -> tuple[int, bool, int, int]:
         donor, offer = donor_offer

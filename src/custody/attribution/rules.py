@@ -21,8 +21,8 @@ from custody.core.structs import hash_struct
 
 Profile = Literal["lineage", "document"]
 PROFILES: tuple[Profile, ...] = ("lineage", "document")
-CALL_WORDS_SHARE_MIN = 0.95
-"""``carry_words_share_min`` within one tool call: the agent wrote each line that is not nearly a copy."""
+CALL_WORDS_SHARE_MIN = 1.0
+"""``carry_words_share_min`` within one tool call: the agent wrote each line whose words it added to or removed from."""
 
 _POINTS = MappingProxyType(
     {

@@ -15,6 +15,7 @@ INFORMATIVE_CHARACTERS_MIN = 6
 """Minimum letters and digits of an informative line; a bracket, ``end`` or ``else:`` has fewer."""
 
 _WORD = lazy_pattern(r"\w+")
+_OPERATOR = lazy_pattern(r"([!<>=&|~^%+*-])\1*")
 _COMMON = frozenset(
     "return none true false null else try pass break continue finally end begin fi done do then default super self"
     " this init import os sys re json void const let var func fn def class public private static nil undefined ok err"
@@ -84,6 +85,19 @@ def split_lineage_words(line: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(line))
 
 
+def split_lineage_operators(line: str) -> tuple[str, ...]:
+    """Return the operators of a line without the mark of a list, which formatters change.
+
+    >>> split_lineage_operators("if !ok && count >= 3 {"), split_lineage_operators("- item")
+    (('!', '&&', '>', '='), ())
+    """
+    start = _WORD.search(line)
+    if start is None:
+        return ()
+    bullet = line[: start.start()].strip() in ("-", "*", "+")
+    return tuple(match[0] for match in _OPERATOR.finditer(line, start.start() if bullet else 0))
+
+
 def is_informative_lineage_line(line: str) -> bool:
     """Return whether a line is specific enough to be matched by itself; others follow their neighbors.
 
@@ -93,6 +107,21 @@ def is_informative_lineage_line(line: str) -> bool:
     words = split_lineage_words(line)
     characters = sum(map(len, words))
     return characters >= INFORMATIVE_CHARACTERS_MIN and not _COMMON.issuperset(word.lower() for word in words)
+
+
+_IMPORT = lazy_pattern(
+    r"\s*(?:import\b|from\s\S+\simport\b|#\s*include\b|use\s|using\s|package\b|require\b|export\s.*\sfrom\s"
+    r"|(?:const|let|var)\s.*=\s*require\(|(?:[\w.]+\s+)?[\"'][\w.@/-]+[\"'][,;]?\s*$)"
+)
+
+
+def is_import_line(line: str) -> bool:
+    """Return whether a line imports something, as many files do.
+
+    >>> [is_import_line(line) for line in ("from os import path", '  "example.org/a/session"', "import_all(names)")]
+    [True, True, False]
+    """
+    return _IMPORT.match(line) is not None
 
 
 # The file of a repository that a trace's path names (document 000, section 4).

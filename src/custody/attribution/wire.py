@@ -54,12 +54,29 @@ class CompetingClaim(msgspec.Struct, frozen=True):
     record: str
 
 
+class LastChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The last change of adjacent lines: its commit, its call if a call made it, and the words added and removed.
+
+    ``commit`` is null while it is not committed. The counts are null where the text before it is unknown. ``removed``
+    are the removed words, in order.
+    """
+
+    start_line: int
+    end_line: int
+    commit: str | None
+    session_id: str | None
+    tool_call_id: str | None
+    words_added: int | None
+    words_removed: int | None
+    removed: list[str]
+
+
 class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "class"}):
     """Adjacent lines with the same answer; ``share`` is the part of each line that an agent wrote.
 
     ``commits`` are the commits that the lines came through, the latest last; empty while they are not committed, and
     for lines older than all commits that were searched.
-    ``claims`` are other tools' claims for another author.
+    ``claims`` are other tools' claims for another author. ``last_changes`` has every line once, if it was asked for.
     """
 
     start_line: int
@@ -84,6 +101,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "cl
     searched: SearchScope | None
     claims: list[CompetingClaim]
     certainty: str
+    last_changes: list[LastChange] = []
 
 
 class BlameReport(Report, frozen=True, kw_only=True, tag="blame"):
@@ -94,6 +112,36 @@ class BlameReport(Report, frozen=True, kw_only=True, tag="blame"):
     profile: str
     rules_digest: str
     attributions: list[Attribution]
+    notes: list[str]
+
+
+class RemovedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the older revision that is gone, or that lost ``words``; ``now`` is its line number now, null if gone.
+
+    ``commit`` removed it, null while that is not committed. The call is null where no captured call shows the removal.
+    """
+
+    line: int
+    text: str
+    words: list[str]
+    now: int | None
+    commit: str | None
+    agent: str | None
+    model_id: str | None
+    session_id: str | None
+    tool_call_id: str | None
+    grade: str | None
+    record: str | None
+
+
+class RemovedReport(Report, frozen=True, kw_only=True, tag="removed"):
+    """The lines and words removed from a file since the commit ``since``, in the order of its lines there."""
+
+    path: str
+    since: str
+    revision: str | None
+    rules_digest: str
+    removed: list[RemovedLine]
     notes: list[str]
 
 
@@ -217,8 +265,13 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     or by month if there are many days. Nothing before ``since`` was searched; it is null if nothing was captured.
     ``left_out`` lists the first 1,000 skipped files. With an ``agent``, shares, models, tiers, certainties and months
     are of its lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest
-    agent first. ``self_reported`` counts the lines of people whom only self-reported records name. ``unknown_files``
-    lists the files with unknown lines, those with the most first; null unless it was asked for.
+    agent first. ``self_reported`` counts the lines of people whom only self-reported records name, ``named_by_commit``
+    those of agents that only a commit's own author, message or note names. ``unknown_files`` lists the files with
+    unknown lines, those with the most first; null unless it was asked for.
+
+    ``evidence`` has the agents' lines by how that is known: recorded live, imported, named by a commit. ``at_least`` is
+    the share of agents without what only a commit says of itself. ``coverage`` is the part of lines with evidence. With
+    ``base`` only lines that were added since then are counted.
     """
 
     path: str | None
@@ -240,8 +293,13 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     notes: list[str]
     agent_models: list[AgentModelShare] = msgspec.field(default_factory=list)
     self_reported: int = 0
+    named_by_commit: int = 0
     certainties: list[LineShare] = msgspec.field(default_factory=list)
     unknown_files: list[UnknownFile] | None = None
+    evidence: list[LineShare] = msgspec.field(default_factory=list)
+    at_least: float = 0.0
+    coverage: float = 0.0
+    base: str | None = None
 
 
 # The origins of the lines of one file, as stores share them: keys of lines and origins, never text.

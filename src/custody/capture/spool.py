@@ -25,6 +25,7 @@ from custody.core.errors import InputError, SpoolError
 from custody.core.ids import EventId
 from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NOFOLLOW, NONBLOCK
+from custody.core.plural import count_noun
 from custody.core.wire.arrival import Arrival, arrival_from_bytes, arrival_from_json, drop_host_witness
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json, parse_json_bytes
 
@@ -52,7 +53,8 @@ class RejectedFile(Struct, frozen=True):
     """A spool file that cannot be ingested, where it is, and why.
 
     ``is_damaged``: its bytes are not those that were acknowledged. Otherwise they are, but they are not a valid event.
-    ``at_ns`` is the time of an event of git's hooks, which has none in its name.
+    ``at_ns`` is the time of an event of git's hooks, which has none in its name. ``arrivals`` are the file's other
+    events, which can be ingested.
     """
 
     event: EventId
@@ -60,6 +62,7 @@ class RejectedFile(Struct, frozen=True):
     why: str
     is_damaged: bool = False
     at_ns: int | None = None
+    arrivals: tuple[Arrival, ...] = ()
 
 
 def format_rejected_gap(file: RejectedFile) -> str:
@@ -142,18 +145,20 @@ class Spool:
             files += outcome is not None
             if isinstance(outcome, RejectedFile):
                 refused.append(outcome)
-            elif outcome is not None:
-                arrivals.extend(outcome)
-                size += sum(len(arrival.payload) + sum(map(len, arrival.texts.values())) for arrival in outcome)
+            readable = outcome.arrivals if isinstance(outcome, RejectedFile) else outcome or ()
+            arrivals.extend(readable)
+            size += sum(len(arrival.payload) + sum(map(len, arrival.texts.values())) for arrival in readable)
             if size > BATCH_BYTES or len(arrivals) >= limit:
                 break
         return SpoolContent(tuple(arrivals), tuple(refused), files)
 
-    def remove(self, names: Iterable[EventId]) -> None:
-        """Delete events that a store has committed."""
+    def remove(self, names: Iterable[EventId], *, but: Iterable[RejectedFile] = ()) -> None:
+        """Delete events that a store has committed, except in files with an event that could not be read."""
+        kept = {file.event for file in but}
         with _translate_spool_errors(self.folder):
             for name in dict.fromkeys(event.partition(_NUMBER_SEPARATOR)[0] for event in names):
-                (self.folder / name).unlink(missing_ok=True)
+                if name not in kept:
+                    (self.folder / name).unlink(missing_ok=True)
 
     def set_aside(self, names: Iterable[EventId]) -> None:
         """Move files that are not events to ``refused``."""
@@ -193,17 +198,25 @@ class Spool:
             from custody.capture.git_event import git_event_from_file  # only after a commit
 
             try:
-                event = EventId(f"{name}{_NUMBER_SEPARATOR}{modified_ns}")
-                return self._arrivals([(event, git_event_from_file(name, raw, modified_ns))])
+                event_id = EventId(f"{name}{_NUMBER_SEPARATOR}{modified_ns}")
+                return self._arrivals([(event_id, git_event_from_file(name, raw, modified_ns))])
             except InputError as error:
                 return RejectedFile(name, path, error.message, at_ns=modified_ns)
         data = unframe_spool_event(raw)
         if data is None:
             return RejectedFile(name, path, "damaged: the digest in its first line does not match", is_damaged=True)
-        try:
-            return self._arrivals(_split_spool_events(name, data))
-        except InputError as error:
-            return RejectedFile(name, path, error.message)
+        events = list(_split_spool_events(name, data))
+        arrivals: list[Arrival] = []
+        problems: list[str] = []
+        for number, event in enumerate(events, 1):
+            try:
+                arrivals += self._arrivals([event])
+            except InputError as error:
+                problems.append(error.message if len(events) == 1 else f"event {number}: {error.message}")
+        if not problems:
+            return arrivals
+        more = f" (and {count_noun(len(problems) - 1, 'more event')})" if len(problems) > 1 else ""
+        return RejectedFile(name, path, problems[0] + more, arrivals=tuple(arrivals))
 
     def _arrivals(self, events: Iterable[tuple[EventId, bytes]]) -> list[Arrival]:
         return [

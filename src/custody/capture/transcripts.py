@@ -6,13 +6,13 @@ is given, and no file that is named inside them.
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct, field
 
-from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, read_json_object
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.patterns import lazy_pattern
@@ -24,11 +24,15 @@ from custody.core.wire.time import parse_timestamp
 
 WHOLE_BYTES_MAX = 64 << 20
 """Maximum size of a session that is one document."""
+UNTIMED_LINES_MAX = 1_000
+"""Maximum lines before the first one with a time; later lines get their times as they come."""
 
 OpenedScope = Literal["session", "model"]
 """Whether a line is the first of its session, or the first under another model."""
 
 _ID = lazy_pattern(r"[\x21-\x7e]{1,200}")
+
+T = TypeVar("T", str, "str | None")
 
 
 class ChangedFile(Struct, frozen=True):
@@ -56,6 +60,10 @@ class TranscriptLine(Struct, frozen=True, kw_only=True):
     opens: OpenedScope | None = None
     begun: int = 0
     """Number of calls that start on this line."""
+    subagent_calls: tuple[str, ...] = ()
+    """The calls of a subagent that start or end on this line."""
+    is_repeated: bool = False
+    """Whether the subagent's own transcript, if there is one, has the same: then it counts there."""
     unless_known: bool = False
     """The line has no ids: it is stored only if nothing else reports its session."""
 
@@ -228,10 +236,21 @@ def check_line_timestamp(number: int, value: object) -> str | LineProblem | None
     return value
 
 
-def update_timestamp(number: int, value: object, last: str) -> tuple[str, tuple[LineProblem, ...]]:
+def update_timestamp(number: int, value: object, last: T) -> tuple[str | T, tuple[LineProblem, ...]]:
     """Return the timestamp of line ``number``, or ``last`` where it has none, and the problem with an invalid one."""
     timestamp = check_line_timestamp(number, value)
     return (last, (timestamp,)) if isinstance(timestamp, LineProblem) else (timestamp or last, ())
+
+
+def find_first_timestamp(lines: Iterable[FileLine]) -> tuple[str | None, Iterator[FileLine]]:
+    """Return the time of the first line that has one, and all lines including it. A file has no reliable time."""
+    coming, first = iter(lines), list[FileLine]()
+    for line in islice(coming, UNTIMED_LINES_MAX):
+        first.append(line)
+        timestamp = check_line_timestamp(line.number, read_json_object(line.data).get("timestamp"))
+        if isinstance(timestamp, str):
+            return timestamp, chain(first, coming)
+    return None, chain(first, coming)
 
 
 def find_parent_call(starts: Starts, session: str, subagent: str | None) -> str | None:

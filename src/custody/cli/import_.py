@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from custody.capture import TranscriptReader
     from custody.core.wire.canonical import Json
     from custody.core.wire.report import (
-        ImportAgentsReport,
         ImportEventsReport,
         ImportProblem,
         ImportReport,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
         Report,
     )
     from custody.graph.wire.report import ImportOtlpReport
-    from custody.intake.wire import ImportEntireReport, ImportGitAiReport
+    from custody.intake.wire import ImportAgentsReport, ImportEntireReport, ImportGitAiReport
     from custody.workspace.workspace import Workspace
 
 
@@ -155,6 +154,7 @@ def _parse_import_object(data: bytes) -> dict[str, Json]:
 
 
 SUMMARY_LINES_MAX = 3
+REFS_SHOWN_MAX = 3
 OTLP = "otlp"
 
 
@@ -194,9 +194,9 @@ def import_command(
 ) -> int:
     """Import sessions, exports, events, traces or spans.
 
-    Without PATH, import the sessions of every agent for this repository. With the name of an agent ('aider',
-    'claude-code', 'cline', 'codex', 'copilot', 'cursor', 'gemini', 'opencode', 'roo-code'), import its sessions. PATH
-    can also be:
+    Without PATH, import the sessions of every agent for this repository, and the notes of git-ai and checkpoints of
+    Entire that it has. With the name of an agent ('aider', 'claude-code', 'cline', 'codex', 'copilot', 'cursor',
+    'gemini', 'opencode', 'roo-code'), import its sessions. PATH can also be:
 
     \b
       a transcript, or a folder of transcripts
@@ -243,11 +243,11 @@ def import_command(
 def _run_import(
     workspace: Workspace, paths: tuple[Path, ...], transcripts: Path | None, ref: str | None, *, texts: bool
 ) -> tuple[Report, ImportSummary]:
-    from custody.intake.import_transcripts import import_agent_transcripts
-
     if not paths and transcripts is None and not texts:
-        report = import_agent_transcripts(workspace)
-        return report, _summarize_agent_import(report)
+        from custody.intake.import_found import import_found_evidence
+
+        report = import_found_evidence(workspace)
+        return report, _summarize_found_import(report)
     if paths and str(paths[0]) in TOOLS:
         if texts or transcripts is not None or len(paths) > 2:
             raise InputError(
@@ -331,14 +331,18 @@ def _summarize_note_import(report: ImportGitAiReport) -> ImportSummary:
     )
     rest = "".join(f", {count:,} {what}" for count, what in exceptions if count)
     undescribed = count_noun(report.undescribed, "line range")
+    sessions = _summarize_transcript_imports(report.transcripts)
     return ImportSummary(
         outcome=(
             f"Imported {count_noun(report.notes, 'note')} about {count_noun(report.lines, 'line')} of"
             f" {count_noun(report.sessions, 'session')} ({_format_record_counts(report.new, report.known)}){rest}"
         ),
         skipped=problems,
-        rest=[f"{undescribed} without a description of the session"] if report.undescribed else [],
-        details=details,
+        rest=[
+            *([f"{undescribed} without a description of the session"] if report.undescribed else []),
+            *([f"From their conversations: {sessions.outcome}"] if report.transcripts else []),
+        ],
+        details=[*details, *sessions.details],
     )
 
 
@@ -393,6 +397,23 @@ def _summarize_agent_import(report: ImportAgentsReport) -> ImportSummary:
         skipped=[*sessions.skipped, *([f"cannot read the sessions of {unreadable}"] if unreadable else [])],
         rest=[missing] if without and report.agents else [],
         details=[*sessions.details, *trouble],
+    )
+
+
+def _summarize_found_import(report: ImportAgentsReport) -> ImportSummary:
+    """Summarize the imports of agents' sessions and of other tools' references, one outcome each."""
+    parts = [
+        *([_summarize_agent_import(report)] if report.agents or not (report.notes or report.checkpoints) else []),
+        *([_summarize_note_import(report.notes)] if report.notes else []),
+        *([_summarize_checkpoint_import(report.checkpoints)] if report.checkpoints else []),
+    ]
+    refs = [*(report.notes.refs if report.notes else ()), *(report.checkpoints.refs if report.checkpoints else ())]
+    found = [f"Found {', '.join(refs[:REFS_SHOWN_MAX])}{' and more' * (len(refs) > REFS_SHOWN_MAX)}"] if refs else []
+    return ImportSummary(
+        outcome="\n".join([*found, *(part.outcome for part in parts)]),
+        skipped=[what for part in parts for what in part.skipped],
+        rest=[what for part in parts for what in part.rest],
+        details=[what for part in parts for what in part.details],
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from custody.attribution.wire import BlameReport, StatsReport
+from custody.attribution.wire import BlameReport, RemovedReport, StatsReport
 from custody.cite.wire import (
     CiteAddReport,
     CiteAuditReport,
@@ -27,7 +27,6 @@ from custody.core.wire.report import (
     EraseReport,
     ExportReport,
     ExportTracesReport,
-    ImportAgentsReport,
     ImportEventsReport,
     ImportReport,
     ImportTracesReport,
@@ -57,7 +56,7 @@ from custody.graph.wire.report import (
     GraphShowReport,
     ImportOtlpReport,
 )
-from custody.intake.wire import ExportGitAiReport, ImportEntireReport, ImportGitAiReport
+from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
 from custody.sdk.script_run import GraphRunReport
 from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.server.wire.tenancy import (
@@ -119,6 +118,7 @@ REPORTS: tuple[type[Report], ...] = (
     PullReport,
     RemoteReport,
     BlameReport,
+    RemovedReport,
     WhyReport,
     StatsReport,
     StoreReport,

@@ -13,6 +13,7 @@ from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
+from custody.terminal.dates import format_time
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 
 if TYPE_CHECKING:
@@ -24,12 +25,14 @@ LEVELS = ("approve", "review", "block")
 SHA_DIGITS = 12
 VERDICT_BYTES_MAX = 128 * 1024 * 1024
 KEYS_BYTES_MAX = 1024 * 1024
+SPAN_BYTES_MAX = 32 * 1024 * 1024
 EVERYTHING_CHECKED = "everything was checked again: no earlier check fits the store's files"
 _FULL_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @click.command("verify")
 @click.option("--new", is_flag=True, help="Check only what is new since the last check.")
+@click.option("--span", type=click.File("rb"), metavar="FILE", help="Check a span that 'custody show --json' wrote.")
 @click.option("--verdict", type=click.File("rb"), metavar="FILE", help="Check this gate verdict (- for stdin).")
 @click.option("--description", type=click.File("rb"), metavar="FILE", help="The description that the gate checked.")
 @click.option(
@@ -54,7 +57,16 @@ _FULL_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 )
 @json_option
 @click.pass_context
-def verify_command(ctx: click.Context, /, *, new: bool, verdict: BinaryIO | None, as_json: bool, **options: Any) -> int:
+def verify_command(
+    ctx: click.Context,
+    /,
+    *,
+    new: bool,
+    span: BinaryIO | None,
+    verdict: BinaryIO | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
     """Check that no stored record was changed.
 
     Lists every record and text that was changed, deleted, reordered or cut off. Checks each chain, the hash of every
@@ -63,6 +75,9 @@ def verify_command(ctx: click.Context, /, *, new: bool, verdict: BinaryIO | None
 
     With --new, check only the records after those that an earlier check covers. If another program has written to the
     store since, everything is checked again.
+
+    With --span, check that a record of this store holds a span, as 'custody show' wrote both with a proof. Neither the
+    other spans of the record nor the bytes of the record are needed.
 
     With --verdict, check a gate verdict instead: its signature, its commit, and that its level follows from its
     reasons. The gate also runs again on the same records, as of the same time, and must give the same bytes. In a
@@ -81,12 +96,14 @@ def verify_command(ctx: click.Context, /, *, new: bool, verdict: BinaryIO | None
     from custody.ledger.verify import check_ledger_integrity, verify_ledger
 
     workspace = open_command_workspace(ctx)
-    if new and verdict is not None:
-        raise InputError("--new and --verdict are mutually exclusive", hint="pass one of them")
+    if sum((new, span is not None, verdict is not None)) > 1:
+        raise InputError("--new, --span and --verdict are mutually exclusive", hint="pass one of them")
     if verdict is not None:
         return _run_verdict_verification(workspace, verdict, options, as_json=as_json)
     if any(value is not None and value is not False for value in options.values()):
-        raise InputError("only --new and --json work without --verdict", hint="add --verdict FILE")
+        raise InputError("only --new, --span and --json work without --verdict", hint="add --verdict FILE")
+    if span is not None:
+        return _run_span_verification(workspace, span, as_json=as_json)
     report = check_ledger_integrity(workspace) if new else verify_ledger(workspace)
     again = [EVERYTHING_CHECKED] if new and report.records and report.earlier is None else []
     return print_command_report(report, "\n".join([*again, _render_verify_report(report)]), as_json=as_json)
@@ -113,6 +130,16 @@ def _render_verify_report(report: VerifyReport) -> str:
     if report.warnings:
         lines.append(f"{count_noun(len(report.warnings), 'warning')}: run 'custody doctor' for what to do")
     return "\n".join(lines)
+
+
+def _run_span_verification(workspace: Workspace, span: BinaryIO, *, as_json: bool) -> int:
+    from custody.ledger.span_proof import verify_span_proofs
+
+    report = verify_span_proofs(workspace, _read_option_file(span, SPAN_BYTES_MAX))
+    lines = [f"{finding.code}  {finding.what}" for finding in report.findings]
+    count = count_noun(report.records, "span")
+    lines.append(f"FAILED: {count} checked" if lines else f"OK: {count} verified")
+    return print_command_report(report, "\n".join(lines), as_json=as_json)
 
 
 def _run_verdict_verification(
@@ -182,5 +209,5 @@ def _render_verdict_check(report: VerdictReport) -> Iterator[str]:
     if report.unseen:
         yield f"{count_noun(report.unseen, 'older record')} here, not used by the verdict"
     judged = ", not judged again" if report.again == "skipped" else ""
-    about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {report.as_of}, {signed}{judged}"
+    about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {format_time(report.as_of)}, {signed}{judged}"
     yield f"FAILED: the verdict is not valid: {about}" if report.findings else f"OK: the verdict is valid: {about}"

@@ -70,6 +70,30 @@ def compute_tree_root(leaves: Iterable[TreeHash]) -> TreeHash:
     return tree.root
 
 
+def list_inclusion_path(leaves: Sequence[TreeHash], position: int) -> list[TreeHash]:
+    """Return the nodes beside the path from a leaf to the root, from the leaf up (RFC 6962, section 2.1.1)."""
+    if len(leaves) == 1:
+        return []
+    split = _find_left_size(len(leaves))
+    own, other = (leaves[:split], leaves[split:]) if position < split else (leaves[split:], leaves[:split])
+    return [*list_inclusion_path(own, position % split), compute_tree_root(other)]
+
+
+def compute_path_root(leaf: TreeHash, position: int, count: int, path: Sequence[TreeHash]) -> TreeHash | None:
+    """Return the root of a tree with ``leaf`` at its position; None if the path does not fit there."""
+    node, beside, last = leaf, list(path), count - 1
+    if not 0 <= position <= last:
+        return None
+    while last:
+        if position & 1 or position < last:
+            if not beside:
+                return None
+            other = beside.pop(0)
+            node = hash_tree_node(other, node) if position & 1 else hash_tree_node(node, other)
+        position, last = position >> 1, last >> 1
+    return None if beside else node
+
+
 def make_consistency_proof(leaves: Sequence[TreeHash], old_size: int) -> list[TreeHash]:
     """Return the proof that the tree of the first ``old_size`` leaves is the beginning of the tree of all leaves."""
     if not 0 < old_size <= len(leaves):

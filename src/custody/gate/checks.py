@@ -46,9 +46,9 @@ FileRange = tuple[str, AddedRange]
 
 
 def check_attribution(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """Yield the reasons about who wrote the added lines, or about a change that adds none without a voucher."""
+    """Yield the reasons about who wrote the added lines, or about other parts without a voucher."""
+    yield from _find_missing_voucher_reasons(evidence, rules)
     if not evidence.files:
-        yield from _find_unattributed_file_reasons(evidence, rules)
         return
     yield from _find_missing_evidence_reasons(evidence, rules)
     # Without any records, lines without evidence are not a finding: nothing could be checked.
@@ -60,15 +60,18 @@ def check_attribution(evidence: GateEvidence, rules: GateRules) -> Iterator[Reas
         yield from _find_agent_share_reasons(file_ranges, rules)
 
 
-def _find_unattributed_file_reasons(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """Yield a reason for a change that only removes lines, renames or changes modes, where that needs a voucher."""
-    if evidence.unattributed and not rules.counts(Assurance.SELF_REPORTED):
-        named = join_reason_parts([f"'{path}'" for path in evidence.unattributed], SHOWN_MAX)
+def _find_missing_voucher_reasons(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield a reason for files with removed or moved lines, new names or modes that no recorded edit explains."""
+    doubted = {path for path, added_range in evidence.ranges if not rules.counts(added_range.rated)}
+    missing = [voucher.path for voucher in evidence.vouchers if not rules.counts(voucher.assurance)]
+    # Another reason, at least as strict, is about files with lines of doubted authors.
+    if paths := [path for path in missing if path not in doubted]:
+        named = join_reason_parts([f"'{path}'" for path in paths], SHOWN_MAX)
         yield rules.reason(
             ReasonCode.ATTR_NONE,
-            f"nothing shows who removed lines, renamed files or changed modes ({_name_assurance_rule(rules)}): {named}",
+            f"no recorded edit made these files what they are ({_name_assurance_rule(rules)}): {named}",
             READ_IT,
-            [ChangeSpot(path) for path in evidence.unattributed],
+            [ChangeSpot(path) for path in paths],
         )
 
 

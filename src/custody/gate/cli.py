@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from custody import __version__
 from custody.core.errors import InputError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 SHA_DIGITS = 7
 STRONGEST_SHOWN_MAX = 2
 PLACES_SHOWN_MAX = 3
+REMOVALS_SHOWN_MAX = 3
 PLACE_COLUMNS_MIN = 12
 NUMBER_COLUMNS = 6
 REASON_INDENT = "    "
@@ -282,11 +284,27 @@ def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[
 
 def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[PlaceReport, str]]:
     """Yield the place and the words of each row; the last row of a reason counts the places left out."""
-    shown = reason.places[:PLACES_SHOWN_MAX]
-    more = len(reason.places) - len(shown)
+    places = _join_adjacent_places(reason.places)
+    shown = places[:PLACES_SHOWN_MAX]
+    more = len(places) - len(shown)
     for at, place in enumerate(shown, 1):
         rest = f", and {count_noun(more, 'more place')}" if more and at == len(shown) else ""
-        yield place, f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}"
+        is_file = reason.code == "ATTR-NONE" and place.start_line is None
+        words = "no recorded edit made it what it is" if is_file else PLACE_WORDS.get(reason.code, reason.sentence)
+        yield place, f"{words}{rest}"
+
+
+def _join_adjacent_places(places: Sequence[PlaceReport]) -> list[PlaceReport]:
+    """Return the places with adjacent lines of a file as one."""
+    joined: list[PlaceReport] = []
+    for place in places:
+        last = joined[-1] if joined else None
+        is_next = last is not None and last.path == place.path and last.end_line is not None
+        if is_next and last is not None and last.end_line is not None and place.start_line == last.end_line + 1:
+            joined[-1] = replace(last, end_line=place.end_line)
+        else:
+            joined.append(place)
+    return joined
 
 
 def _name_place(place: PlaceReport) -> str:
@@ -320,6 +338,7 @@ def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) 
     from custody.trust.cli.trust import render_agent_approval
 
     yield _render_added_line_counts(report)
+    yield from _render_removals(report, screen, verbose=verbose)
     if verbose:
         yield from (render_agent_approval(agent) for agent in report.trust)
         yield from _render_budget(report)
@@ -332,6 +351,20 @@ def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) 
     if verbose:
         head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
         yield f"compared {report.fork[:SHA_DIGITS]}..{head}"
+
+
+def _render_removals(report: GateReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield the calls that removed text, those that weakened a line first; the rest are counted."""
+    rows = sorted(report.removals, key=lambda row: (not row.words, row.path))
+    shown = rows if verbose else rows[:REMOVALS_SHOWN_MAX]
+    for row in shown:
+        what = [count_noun(row.lines, "line")] if row.lines else []
+        what += [count_noun(row.words, "word")] if row.words else []
+        first = f":{row.shortened[0].line} ({' '.join(row.shortened[0].words)})" if row.shortened else ""
+        sentence = f"{row.agent} call {row.tool_call_id or 'unknown'} removed {' and '.join(what)}: {row.path}{first}"
+        yield from (sentence,) if verbose or not screen.is_terminal else (screen.cut(sentence, screen.columns),)
+    if len(rows) > len(shown):
+        yield f"{count_noun(len(rows) - len(shown), 'more call')} removed text (-v lists them)"
 
 
 BUDGET_WORDS: Mapping[str, str] = MappingProxyType(

@@ -13,7 +13,7 @@ from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
 from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
-from custody.trust import Approval, ChangeAuthor
+from custody.trust import Approval, ChangeAuthor, FileVoucher
 
 # The table of all reasons; only this file says which reason may not be milder than which.
 
@@ -101,7 +101,8 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
             (ReasonCode.ATTR_NONE, ReasonCode.ATTR_SELF, ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
         ),
         ReasonCode.ATTR_NONE: ReasonInfo(
-            "Some added lines have an unknown author (no evidence either way).",
+            "Some added lines have an unknown author (no evidence either way). Or, where `gate.assurance_min` requires"
+            " it, no recorded edit made a file what it is: lines were removed, moved or left out.",
             "import the transcripts of the sessions that worked on it, or have a person read these lines",
             (ReasonCode.ATTR_SELF, ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
         ),
@@ -347,8 +348,9 @@ class GateEvidence(Struct, frozen=True):
     A change without ``files`` adds nothing. ``period`` is None where its time is unknown, ``recorded`` where nothing
     has been recorded. ``trust`` has an answer for every agent that wrote added lines. ``duplicates`` and ``calls`` are
     None if their check is off; ``texts``, those that cite or should, are then empty. ``policy`` lists edited rules,
-    ``guarded`` the edited files that decide what may merge. ``unattributed`` lists the files of a change that adds no
-    lines: only added lines have an author. ``rejected_by`` says who rejected a change that no agent wrote lines of.
+    ``guarded`` the edited files that decide what may merge. ``vouchers`` say for each
+    changed file whether recorded edits made it what it is. ``rejected_by`` says who rejected a change without lines of
+    agents.
     """
 
     files: tuple[FileAdditions, ...]
@@ -360,7 +362,7 @@ class GateEvidence(Struct, frozen=True):
     calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
-    unattributed: tuple[str, ...] = ()
+    vouchers: tuple[FileVoucher, ...] = ()
     rejected_by: str | None = None
 
     @property
@@ -369,11 +371,12 @@ class GateEvidence(Struct, frozen=True):
 
         A change without files rests on nothing that was reported.
         """
-        if self.unattributed or any(isinstance(file.authorship, MissingEvidence) for file in self.files):
+        if any(isinstance(file.authorship, MissingEvidence) for file in self.files):
             return Assurance.SELF_REPORTED
         trust = () if isinstance(self.trust, MissingEvidence) else self.trust
         favorable = [added.rated for _, added in self.ranges]
         favorable += [answer.assurance for answer in trust if answer.approval]
+        favorable += [voucher.assurance for voucher in self.vouchers]
         return find_lowest_assurance(favorable) or Assurance.WITNESSED
 
     @property

@@ -136,6 +136,10 @@ class Child(Closeable):
                 self._read_stderr()
         return self._stderr_bytes
 
+    def read_stderr(self) -> bytes:
+        """Return the beginning of git's error output, all of it after its end."""
+        return bytes(self._stderr_text)
+
     def finish(self) -> None:
         """Wait for the end of git; raise its error if it failed."""
         self._poll.unregister(self._stdout)

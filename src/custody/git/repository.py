@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import parse_commit_sha
 from custody.git.command import USUAL, AnswerStream, Git, ProcessLimits, check_git_version
 from custody.git.discovery import RepositoryPlace, locate_repository
@@ -69,6 +70,21 @@ BRANCH_PREFIXES = ("refs/heads/", "refs/remotes/")
 
 _YES_NO = (0, 1)
 _RENAMES = ("--no-renames", "--find-renames")
+
+
+_AMBIGUOUS = lazy_pattern(rb"refname '([^\n]+)' is ambiguous")
+_FULL_ID = lazy_pattern(rb"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def _refuse_ambiguous_name(warnings: bytes) -> None:
+    """Raise ``InputError`` if git warned that two references have a name: it prefers tags, which anybody may push.
+
+    A full id and HEAD mean themselves whatever else has that name.
+    """
+    found = _AMBIGUOUS.search(warnings)
+    if found is not None and found[1] != b"HEAD" and not _FULL_ID.fullmatch(found[1]):
+        name = found[1].decode("utf-8", "replace")
+        raise InputError(f"'{name}' is ambiguous", hint=f"write the full name, such as refs/heads/{name}")
 
 
 def discover_repository(folder: Path, limits: ProcessLimits = USUAL) -> Repository:
@@ -128,8 +144,11 @@ class Repository(Struct, frozen=True):
     def resolve(self, typed: str) -> CommitSha:
         """Return the commit that ``typed`` names; raises ``InputError`` without one."""
         revision = check_revision(typed) + b"^{commit}"
+        git = replace(self._open, settings=(*self._open.settings, "-c", "core.warnAmbiguousRefs=true"))
         try:
-            answer = self._open.run("rev-parse", "--verify", "--end-of-options", revision)
+            with git.start("rev-parse", "--verify", "--end-of-options", revision) as child:
+                answer = b"".join(child.chunks())
+                _refuse_ambiguous_name(child.read_stderr())
         except InputError as error:
             kind = "ambiguous" if "is ambiguous" in error.message else "unknown"
             raise InputError(f"{kind} revision {typed[:80]!a}", hint=error.hint) from error

@@ -437,7 +437,7 @@ class SpanTables:
     """Reads rows of spans."""
 
     def __init__(self, store: Store) -> None:
-        self._db = store.db
+        self._db, self._tables = store.db, store.tables
 
     def find_stored_spans(self, spans: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
         """Return which of these spans, by execution and id, have records."""
@@ -463,6 +463,8 @@ class SpanTables:
             for key, digest, store, seq in self._db.rows(sql, batch):
                 refs = observations.setdefault(NaturalKey(str(key)), {}).setdefault(Digest(bytes_from_sql(digest)), [])
                 refs.append(RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq))))
+        for record, _ in self._tables.find_batched_spans(keys):
+            observations.setdefault(record.entry.key, {}).setdefault(record.entry.digest, []).append(record.ref)
         return observations
 
     def executions(self) -> Iterator[ExecutionId]:

@@ -170,15 +170,23 @@ def find_unimported_tools(workspace: Workspace, store: Store) -> list[str]:
     Left out are the tools with imported evidence.
     """
     repository = workspace.repository
+    tools = find_tool_references(repository)
     found = []
-    if _has_reference(repository, _CHECKPOINTS, _CHECKPOINT_PLACES) and not has_imported_checkpoints(store):
+    if "entire" in tools and not has_imported_checkpoints(store):
         found.append("entire")
     tree = repository.work_tree
-    with_notes = _has_reference(repository, _NOTES, ("refs/notes/",))
+    with_notes = "git-ai" in tools
     with_traces = tree is not None and (tree / TRACE_FOLDER).is_dir()
     if (with_notes or with_traces) and not has_imported_traces(store):
         found += [name for name, is_here in (("git-ai", with_notes), (TRACE_FOLDER, with_traces)) if is_here]
     return found
+
+
+def find_tool_references(repository: Repository) -> frozenset[str]:
+    """Return the argument of ``custody import`` for each attribution tool with references in this repository."""
+    entire = _has_reference(repository, _CHECKPOINTS, _CHECKPOINT_PLACES)
+    git_ai = _has_reference(repository, _NOTES, ("refs/notes/",))
+    return frozenset(name for name, is_here in (("entire", entire), ("git-ai", git_ai)) if is_here)
 
 
 def _has_reference(repository: Repository, name: re.Pattern[bytes], places: Sequence[str]) -> bool:

@@ -31,7 +31,7 @@ def import_event_file(workspace: Workspace, path: Path) -> ImportEventsReport:
         workspace.progress.start("importing", None)
         for batch in _batch_event_arrivals(workspace, path, count, problems):
             appended = store.append(batch)
-            count["new"] += len(appended.made)
+            count["new"] += len(appended.stored)
             count["known"] += len(appended.known)
             workspace.progress.step(len(batch))
     return ImportEventsReport(

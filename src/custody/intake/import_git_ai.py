@@ -5,6 +5,8 @@ of the first versions), or from a folder. A note is about the commit that it is 
 is counted and skipped.
 """
 
+import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,16 +14,26 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from custody.capture import TRANSCRIPT_READERS
 from custody.capture.claims.agent_trace import LineClaim, Range, make_commit_trace, trace_record_to_json
 from custody.capture.claims.git_ai import GitAiNote, assign_claimed_lines, parse_git_ai_note
-from custody.capture.claims.traces import event_from_foreign_trace
+from custody.capture.claims.git_ai_conversations import (
+    CONVERSATIONS_BYTES_MAX,
+    NoteConversations,
+    first_message_time,
+    write_conversation,
+)
+from custody.capture.claims.traces import event_from_foreign_trace, normalize_foreign_timestamp
+from custody.capture.transcripts import to_transcript_id
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
 from custody.core.patterns import lazy_pattern
+from custody.core.plural import count_noun
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import format_timestamp
+from custody.core.wire.report import ImportTranscriptsReport
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from custody.git import (
     FileAt,
     NoObject,
@@ -39,6 +51,7 @@ from custody.intake.import_traces import (
     make_redaction_key_loader,
     make_trace_arrival,
 )
+from custody.intake.import_transcripts import import_transcripts
 from custody.intake.wire import ImportGitAiReport
 from custody.workspace.workspace import Workspace
 
@@ -70,6 +83,8 @@ class _GitAiImport(Struct):
     versions: Counter[str] = field(default_factory=Counter)
     sessions: set[tuple[str, str]] = field(default_factory=set)
     problems: ImportProblems = field(default_factory=ImportProblems)
+    conversations: NoteConversations = field(default_factory=NoteConversations)
+    transcripts: list[ImportTranscriptsReport] = field(default_factory=list)
 
     def problem(self, place: str, what: str) -> None:
         self.problems.add(place, None, what)
@@ -90,6 +105,7 @@ class _GitAiImport(Struct):
             new=self.count["new"],
             known=self.count["known"],
             versions=dict(sorted(self.versions.items())),
+            transcripts=self.transcripts,
             problems=self.problems.listed,
             problem_count=self.problems.count,
         )
@@ -106,7 +122,45 @@ def import_git_ai_notes(workspace: Workspace, place: Path | None = None, ref: st
         for appended in append_arrival_batches(store, claims.arrivals(notes, here)):
             result.count["new"] += len(appended.made)
             result.count["known"] += len(appended.known)
+    _import_conversations(workspace, result)
     return result.report
+
+
+def _import_conversations(workspace: Workspace, result: _GitAiImport) -> None:
+    """Import the conversations of the notes as transcripts of their agents."""
+    if result.conversations.skipped:
+        limit = f"{CONVERSATIONS_BYTES_MAX:,} bytes"
+        result.problem(result.place, f"skipped {count_noun(result.conversations.skipped, 'message')} over {limit}")
+    files: dict[str, list[Path]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        for number, conversation in enumerate(result.conversations.by_session.values()):
+            data = write_conversation(conversation)
+            if not data:
+                continue
+            # The readers take the session from the file's name where lines have none.
+            path = Path(name) / str(number) / f"{to_transcript_id(conversation.session).replace('/', '_')[:200]}.jsonl"
+            path.parent.mkdir()
+            path.write_bytes(data)
+            _set_conversation_time(path, first_message_time(conversation))
+            files.setdefault(conversation.agent, []).append(path)
+        for agent, paths in files.items():
+            report = import_transcripts(workspace, TRANSCRIPT_READERS[agent], Path(name), paths)
+            result.transcripts.append(_name_conversations(report, result.place))
+
+
+def _set_conversation_time(path: Path, at: str | None) -> None:
+    """Give a file the time of its first message, for readers of transcripts without times."""
+    try:
+        at_ns = 0 if at is None else parse_timestamp(normalize_foreign_timestamp(at))
+    except InputError:
+        at_ns = 0
+    os.utime(path, ns=(at_ns, at_ns))
+
+
+def _name_conversations(report: ImportTranscriptsReport, place: str) -> ImportTranscriptsReport:
+    """Return the report with the names of sessions instead of temporary files."""
+    problems = [replace(problem, file=f"conversation {Path(problem.file).stem}") for problem in report.problems]
+    return replace(report, place=place, problems=problems)
 
 
 # --- where notes are --------------------------------------------------------------------------------------------------
@@ -203,6 +257,7 @@ def _parse_git_ai_notes(
             if isinstance(blob, NoObject):
                 raise InputError(f"cannot read the note: {blob.reason}")
             note = parse_git_ai_note(blob.content)
+            result.conversations.add_note(blob.content)
         except InputError as error:
             result.count["unreadable"] += 1
             result.problem(note_ref.place, error.message)

@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from custody.capture import (
-    TRANSCRIPT_READERS,
     FileLine,
     LineProblem,
     SkippedLine,
@@ -28,7 +27,7 @@ from custody.core.record import Record
 from custody.core.wire.arrival import Arrival, arrival_from_json, transcript_natural_key
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import Json, dump_canonical_json
-from custody.core.wire.report import ImportAgentsReport, ImportProblem, ImportTranscriptsReport
+from custody.core.wire.report import ImportProblem, ImportTranscriptsReport
 from custody.git import ObjectInfo
 from custody.intake.backfill import Paths, list_backfill_work_trees, list_history_paths
 from custody.intake.import_traces import ImportProblems
@@ -98,6 +97,10 @@ class _TranscriptImport(Struct):
     line_marks: set[int] = field(default_factory=set)
     commits: dict[str, str | None] = field(default_factory=dict)
     prefilter: SecretPrefilter = field(default_factory=SecretPrefilter)
+    subagent_calls: set[tuple[str, str]] = field(default_factory=set)
+    """The calls in subagents' own transcripts."""
+    repeated_calls: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """Subagents' calls in their parents' transcripts: the files that each edited, and those outside the repository."""
     known_sessions: dict[str, bool] = field(default_factory=dict)
     """For sessions whose transcripts have no ids: whether another source recorded them."""
     fresh: bool = False
@@ -166,12 +169,11 @@ class _TranscriptImport(Struct):
             return
         if not line.unless_known:
             self.known_sessions[line.session] = True
-        self._count(line)
         paths = {edit.name: self.paths.find(edit) for edit in line.edits}
-        for name, path in paths.items():
-            if path is None:
-                self.count["unplaced"] += 1
-                self._report_outside_path(file, line.line, name)
+        outside = [name for name, path in paths.items() if path is None]
+        self._count(line, len(outside))
+        for name in outside:
+            self._report_outside_path(file, line.line, name)
         event_id = EventId(transcript_natural_key(self.reader.agent, line.id))
         if self._repeats(event_id):
             self.count["repeated"] += 1
@@ -269,10 +271,17 @@ class _TranscriptImport(Struct):
 
     # --- the report ---------------------------------------------------------------------------------------------------
 
-    def _count(self, line: TranscriptLine) -> None:
+    def _count(self, line: TranscriptLine, outside: int) -> None:
         self.sessions.add(line.session)
-        self.count["calls"] += line.begun
-        self.count["edits"] += len(line.edits)
+        calls = [(line.session, call) for call in line.subagent_calls]
+        if line.is_repeated:
+            for call in calls:
+                self.repeated_calls[call] = max(self.repeated_calls.get(call, (0, 0)), (len(line.edits), outside))
+        else:
+            self.subagent_calls.update(calls)
+            self.count["calls"] += line.begun
+            self.count["edits"] += len(line.edits)
+            self.count["unplaced"] += outside
         if line.subagent is not None:
             agent = (line.session, line.subagent)
             self.agents[agent] = self.agents.get(agent, False) or line.parent_call is not None
@@ -303,6 +312,7 @@ class _TranscriptImport(Struct):
 
     def report(self, place: str) -> ImportTranscriptsReport:
         """Return what was read and what was stored."""
+        without_own = [edits for call, edits in self.repeated_calls.items() if call not in self.subagent_calls]
         return ImportTranscriptsReport(
             agent=self.reader.agent,
             place=place,
@@ -312,9 +322,9 @@ class _TranscriptImport(Struct):
             known=self.count["known"],
             repeated=self.count["repeated"],
             sessions=len(self.sessions),
-            calls=self.count["calls"],
-            edits=self.count["edits"],
-            edits_without_file=self.count["unplaced"],
+            calls=self.count["calls"] + len(without_own),
+            edits=self.count["edits"] + sum(edits for edits, _ in without_own),
+            edits_without_file=self.count["unplaced"] + sum(outside for _, outside in without_own),
             subagents=len(self.agents),
             subagents_unattached=sum(not attached for attached in self.agents.values()),
             unknown_types=dict(sorted(self.types.items())),
@@ -329,19 +339,3 @@ def _transcript_file_size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0  # reported when the file is read
-
-
-def import_agent_transcripts(workspace: Workspace) -> ImportAgentsReport:
-    """Import the sessions of every agent for this repository; an agent that fails is reported, the others go on."""
-    reports: list[ImportTranscriptsReport] = []
-    trouble: dict[str, str] = {}
-    for agent, reader in TRANSCRIPT_READERS.items():
-        try:
-            reports.append(import_transcripts(workspace, reader, None))
-        except InputError as error:
-            trouble[agent] = error.message
-    return ImportAgentsReport(
-        agents=[report for report in reports if report.files],
-        without=[report.agent for report in reports if not report.files],
-        trouble=trouble,
-    )

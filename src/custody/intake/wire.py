@@ -3,6 +3,8 @@
 May import ``core``, msgspec and the standard library's value tools; it touches nothing outside.
 """
 
+from msgspec import field
+
 from custody.core.wire.report import ImportProblem, ImportTranscriptsReport, Report
 
 
@@ -28,6 +30,7 @@ class ImportGitAiReport(Report, frozen=True, kw_only=True, tag="import-git-ai"):
     versions: dict[str, int]
     problems: list[ImportProblem]
     problem_count: int
+    transcripts: list[ImportTranscriptsReport] = field(default_factory=list)
 
 
 class ImportEntireReport(Report, frozen=True, kw_only=True, tag="import-entire"):
@@ -48,6 +51,19 @@ class ImportEntireReport(Report, frozen=True, kw_only=True, tag="import-entire")
     transcripts: list[ImportTranscriptsReport]
     problems: list[ImportProblem]
     problem_count: int
+
+
+class ImportAgentsReport(Report, frozen=True, kw_only=True, tag="import-agents"):
+    """The imports of all agents; ``without`` has agents without sessions here, ``trouble`` those that failed.
+
+    ``notes`` and ``checkpoints`` are the imports of git-ai's and Entire's references, null if there are none.
+    """
+
+    agents: list[ImportTranscriptsReport]
+    without: list[str]
+    trouble: dict[str, str]
+    notes: ImportGitAiReport | None = None
+    checkpoints: ImportEntireReport | None = None
 
 
 class ExportGitAiReport(Report, frozen=True, kw_only=True, tag="export-git-ai"):

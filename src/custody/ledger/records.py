@@ -7,14 +7,16 @@ from pathlib import Path
 from custody.capture.hook.event_home import read_capture_gaps
 from custody.capture.spool import format_rejected_gap
 from custody.core.errors import InputError, StoreError
-from custody.core.ids import Digest, RecordRef, Seq, StoreId
+from custody.core.ids import Digest, NaturalKey, RecordRef, Seq, StoreId
 from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.record import Record, RecordingGap, parse_recording_gap
-from custody.core.wire.arrival import SYSTEM_KINDS
+from custody.core.tree_head import list_inclusion_path
+from custody.core.wire.arrival import SPAN, SYSTEM_KINDS, parse_span_key
 from custody.core.wire.body import format_digest, list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
-from custody.core.wire.report import EraseReport, RecordsReport, RecordSummary, ShowReport
+from custody.core.wire.report import EraseReport, RecordsReport, RecordSummary, ShowReport, SpanProof
+from custody.core.wire.span_batch import BatchedSpan, list_span_leaves
 from custody.core.wire.time import format_timestamp
 from custody.store import Store
 from custody.workspace.machine import machine_user_name
@@ -55,10 +57,38 @@ def show_named_records(workspace: Workspace, target: str) -> ShowReport:
         records = find_records_by_name(store, target)
         if not records:
             raise InputError(f"cannot find a record '{target}'", hint=HINT)
+        spans = [_find_shared_span(store, record) for record in records]
         return ShowReport(
             records=_summarize_records(records, store.own()),
-            payloads=[_read_record_payload(store, record) for record in records],
+            payloads=[
+                _read_record_payload(store, record) if span is None else parse_json_bytes(span.data)
+                for record, span in zip(records, spans, strict=True)
+            ],
+            proofs=[
+                None if span is None else _prove_shared_span(store, record, span)
+                for record, span in zip(records, spans, strict=True)
+            ]
+            if any(spans)
+            else [],
         )
+
+
+def _find_shared_span(store: Store, record: Record) -> BatchedSpan | None:
+    """Return the span that ``record`` describes, if it shares its record with others."""
+    if record.entry.kind != SPAN:
+        return None
+    found = store.tables.find_batched_spans([record.entry.key])
+    return next((span for other, span in found if other.ref == record.ref and other.entry == record.entry), None)
+
+
+def _prove_shared_span(store: Store, record: Record, span: BatchedSpan) -> SpanProof | None:
+    holder = store.tables.record(record.ref)
+    data = None if holder is None else store.tables.read_span_batch(holder)
+    if data is None:
+        return None
+    leaves = list_span_leaves(data)
+    path = [node.hex() for node in list_inclusion_path(leaves, span.position)]
+    return SpanProof(salt=span.salt.hex(), position=span.position, count=len(leaves), path=path)
 
 
 def _read_record_payload(store: Store, record: Record) -> Json:
@@ -87,15 +117,37 @@ _DIGEST = lazy_pattern(r"(?:sha256:)?([0-9a-f]{8,64})", re.ASCII)
 
 
 def erase_record_bodies(workspace: Workspace, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
-    """Erase the bodies that ``targets`` name: a digest erases that text, a record all its texts."""
+    """Erase the bodies that ``targets`` name: a digest erases that text, a record all its texts, a key its span."""
+    who = who or machine_user_name()
     with workspace.writing() as store:
+        spans = {target: found for target in targets if (found := _find_erasable_spans(store, target))}
         digests = list(
-            dict.fromkeys(digest for target in targets for digest in _resolve_erasure_digests(store, target))
+            dict.fromkeys(
+                digest
+                for target in targets
+                if target not in spans
+                for digest in _resolve_erasure_digests(store, target)
+            )
         )
-        appended = store.erase(digests, who=who or machine_user_name(), why=why)
-    return EraseReport(
-        erased=[format_digest(digest) for digest in digests], records=[str(record.ref) for record in appended.made]
-    )
+        chosen = list({span.leaf: (record, span) for found in spans.values() for record, span in found}.values())
+        appended = store.erase(digests, who=who, why=why).made if digests else ()
+        appended += store.erase_spans(chosen, who=who, why=why).made if chosen else ()
+    erased = [*digests, *(Digest(span.leaf) for _, span in chosen)]
+    return EraseReport(erased=[format_digest(digest) for digest in erased], records=[str(r.ref) for r in appended])
+
+
+def _find_erasable_spans(store: Store, target: str) -> list[tuple[Record, BatchedSpan]]:
+    """Return the spans with this key that share a record with others; the others stay."""
+    if parse_span_key(NaturalKey(target)) is None:
+        return []
+    found = store.tables.find_batched_spans([NaturalKey(target)])
+    for record, _ in found:
+        if store.tables.has_own_outline(record.ref):
+            raise InputError(
+                f"cannot erase one span of record {record.seq}: a signed outline of the record was shared",
+                hint=f"'custody erase {record.ref}' erases all of its spans",
+            )
+    return found
 
 
 def preview_record_erasure(workspace: Workspace, targets: Sequence[str]) -> list[str]:
@@ -105,6 +157,8 @@ def preview_record_erasure(workspace: Workspace, targets: Sequence[str]) -> list
 
 
 def _describe_erasure_target(store: Store, target: str) -> list[str]:
+    if spans := _find_erasable_spans(store, target):
+        return [f"{record.entry.key}, one of the spans of record {record.seq}" for record, _ in spans]
     sentences = []
     for digest in _resolve_erasure_digests(store, target):
         records = store.tables.records_holding(digest)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from custody.capture.spool import RejectedFile
-from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId, digest_from_bytes
+from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId
+from custody.core.plural import count_noun
 from custody.core.record import (
     SPOOL_REFUSED,
     ChainTip,
@@ -20,6 +21,7 @@ from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import format_digest, list_payload_digests
 from custody.core.wire.canonical import parse_json_bytes
 from custody.core.wire.report import Chain, IntegrityFinding, VerifyReport, finding_from_damage
+from custody.core.wire.span_batch import digest_from_payload, is_span_batch, list_erased_leaves
 from custody.store import Body, DamagedStoreError, KeptHead, Store, erased_digest_from_payload, split_row_batches
 from custody.workspace.workspace import Workspace
 
@@ -82,11 +84,22 @@ def _find_body_damage(workspace: Workspace, store: Store, erasures: Erasures) ->
         readable = _read_intact_bodies(store, digests)
         for digest in digests:
             body = readable[digest]
-            if body is None or (body.data is not None and digest_from_bytes(body.data) != digest):
+            if body is None or (body.data is not None and digest_from_payload(body.data) != digest):
                 yield _make_body_damage(store, DamageCode.BODY_CHANGED, digest, "were changed")
             elif body.data is None and body.outline is None and not _is_erasure_recorded(store, digest, erasures):
                 yield _make_body_damage(store, DamageCode.BODY_MISSING, digest, "are missing and were not erased")
+            else:
+                yield from _find_missing_spans(store, body, erasures)
         workspace.progress.step(len(digests))
+
+
+def _find_missing_spans(store: Store, body: Body, erasures: Erasures) -> Iterator[Damage]:
+    """Yield a finding if spans of a batch are missing that no record erased."""
+    leaves = list_erased_leaves(body.data) if body.data is not None and is_span_batch(body.data) else []
+    count = sum(not _is_erasure_recorded(store, leaf, erasures) for leaf in leaves)
+    if count:
+        problem = f"lack {count_noun(count, 'span')} that was not erased"
+        yield _make_body_damage(store, DamageCode.BODY_MISSING, body.digest, problem)
 
 
 def _make_body_damage(store: Store, code: DamageCode, digest: Digest, problem: str) -> Damage:
@@ -127,7 +140,7 @@ def _collect_recorded_erasures(store: Store) -> Erasures:
     erasures: Erasures = {}
     for record in store.tables.records_of_kind(ERASED):
         body = _read_intact_bodies(store, [record.entry.digest]).get(record.entry.digest)
-        if body is not None and body.data is not None and digest_from_bytes(body.data) == record.entry.digest:
+        if body is not None and body.data is not None and digest_from_payload(body.data) == record.entry.digest:
             for digest in erased_digest_from_payload(parse_json_bytes(body.data)):
                 erasures.setdefault(digest, set()).add(record.store)
     return erasures
@@ -159,7 +172,7 @@ def find_missing_body_damage(store: Store, records: Sequence[Record]) -> Iterato
 
 
 def _list_intact_text_digests(body: Body | None) -> frozenset[Digest]:
-    if body is None or body.data is None or digest_from_bytes(body.data) != body.digest:
+    if body is None or body.data is None or digest_from_payload(body.data) != body.digest:
         return frozenset()
     return list_payload_digests(parse_json_bytes(body.data, bytes_max=len(body.data)))
 
@@ -298,7 +311,7 @@ def _find_changed_body_damage(store: Store, records: list[Record]) -> Iterator[D
     """Yield the bodies of these records that were changed; an empty one makes the caller verify everything."""
     payloads = {record.entry.digest for record in records}
     for body in store.tables.bodies(payloads | store.tables.parts_of(payloads)).values():
-        if body.data is None or digest_from_bytes(body.data) != body.digest:
+        if body.data is None or digest_from_payload(body.data) != body.digest:
             yield Damage(DamageCode.BODY_CHANGED, "stored bytes were changed or are missing")
 
 

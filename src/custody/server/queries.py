@@ -181,7 +181,10 @@ class PageTables:
 
     def list_records_by_key(self, keys: Collection[NaturalKey]) -> list[Record]:
         """Return the records with these keys."""
-        return self._records_by_column("natural_key", sorted(keys))
+        return [
+            *self._records_by_column("natural_key", sorted(keys)),
+            *(record for record, _ in self._tables.find_batched_spans(keys)),
+        ]
 
     def _records_by_column(self, column: str, names: Sequence[str]) -> list[Record]:
         return [

@@ -40,6 +40,7 @@ from custody.core.wire.body import (
 )
 from custody.core.wire.canonical import dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import IntegrityFinding, finding_from_damage
+from custody.core.wire.span_batch import digest_from_payload
 from custody.share.heads import OfferedHead, make_record_outline
 from custody.share.queries import put_statement
 from custody.share.wire import (
@@ -228,7 +229,7 @@ class ChainReader:
 
 def check_body_digest(digest: Digest, data: bytes) -> Iterator[Damage]:
     """Yield a damage if ``digest`` is not the digest of ``data``."""
-    if digest_from_bytes(data) != digest:
+    if digest_from_payload(data) != digest:
         what = f"the bytes of {format_digest(digest)} do not match their digest"
         yield Damage(DamageCode.BODY_CHANGED, what)
 

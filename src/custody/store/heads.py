@@ -10,14 +10,14 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from custody.core.errors import InputError, StoreError
-from custody.core.ids import Link, Seq, StoreId
+from custody.core.ids import Digest, Link, NaturalKey, Seq, StoreId
 from custody.core.platform import CLOEXEC, NOFOLLOW, lock_file, sync_folder
 from custody.core.record import ChainTip
 from custody.core.wire.canonical import dump_canonical_json, parse_json_bytes
@@ -102,6 +102,11 @@ class Heads:
         except OSError as error:
             raise StoreError(f"cannot read '{path}': {error.strerror}", hint="check its permissions") from error
         return _create_head_key(path)
+
+    def mark_erased(self, contents: Sequence[tuple[NaturalKey, Digest]]) -> list[Digest]:
+        """Return a mark for each content, by which only this machine recognizes it after it was erased."""
+        key = self._key(make=True)
+        return [Digest(hmac.digest(key, name.encode() + b"\0" + digest, "sha256")) for name, digest in contents]
 
     @staticmethod
     def _mac(fields: dict[str, str | int], key: bytes) -> str:

@@ -15,7 +15,8 @@ from custody.core.ids import Digest, RecordRef, Seq, StoreId
 from custody.core.record import ChainTip, Record
 from custody.core.views import View
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import AnyEvent
+from custody.core.wire.event import DecodedEvent
+from custody.core.wire.event_views import read_batched_views
 from custody.store.db import Row, SqlValue
 from custody.store.rows import (
     ALL_TABLES,
@@ -34,7 +35,7 @@ NEAR = 8
 """Maximum distance of records that are read together: skipping records is cheaper than another query."""
 
 _FROM_THE_START: Mapping[StoreId, int] = MappingProxyType({})
-_NOTHING_DECODED: Mapping[RecordRef, AnyEvent] = MappingProxyType({})
+_NOTHING_DECODED: Mapping[RecordRef, DecodedEvent] = MappingProxyType({})
 
 ProjectionProgress = Callable[[int], None]
 """Callback with the number of newly processed records."""
@@ -44,7 +45,7 @@ class RecordReader(Struct, frozen=True):
     """A converter from records of one kind to views; a new version rebuilds the views."""
 
     version: int
-    views: Callable[[Json | AnyEvent], tuple[View, ...]]
+    views: Callable[[Json | DecodedEvent], tuple[View, ...]]
 
 
 V = TypeVar("V", bound=View)
@@ -125,7 +126,10 @@ class Projection:
         self.catch_up(progress)
 
     def read_on(
-        self, store: StoreId, appended: Sequence[Record] = (), events: Mapping[RecordRef, AnyEvent] = _NOTHING_DECODED
+        self,
+        store: StoreId,
+        appended: Sequence[Record] = (),
+        events: Mapping[RecordRef, DecodedEvent] = _NOTHING_DECODED,
     ) -> None:
         """Read what was just appended, inside a write, unless the views have to be rebuilt.
 
@@ -184,12 +188,28 @@ class Projection:
         # Rows of an older reader may point to views of another kind until they are rebuilt.
         expected = tuple(kinds)
         for records in split_row_batches(self._records(sorted(wanted))):
-            for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
-                # Their rows exist, so they are storable: checking every character again would be slow.
-                views = self._read(record, value) or ()
-                matching = ((n, views[n]) for n in sorted(wanted[record.ref]) if n < len(views))
+            for record, matching in self._read_matching(records, wanted):
                 found.extend(ObservedView(record, view, n) for n, view in matching if isinstance(view, expected))
         return sorted(found, key=lambda seen: (seen.record.entry.at_ns, seen.record.ref))
+
+    def _read_matching(
+        self, records: Sequence[Record], wanted: Mapping[RecordRef, Collection[int]]
+    ) -> Iterator[tuple[Record, list[tuple[int, View]]]]:
+        """Yield each record with its views of these numbers."""
+        alone = []
+        for record in records:
+            data = self._tables.read_span_batch(record)
+            if data is None:
+                alone.append(record)
+                continue
+            try:
+                yield record, read_batched_views(data, sorted(wanted[record.ref]))
+            except InputError:
+                continue  # of a copied chain, as in _read
+        for record, value in zip(alone, self._tables.payloads(alone).values(), strict=True):
+            # Their rows exist, so they are storable: checking every character again would be slow.
+            views = self._read(record, value) or ()
+            yield record, [(n, views[n]) for n in sorted(wanted[record.ref]) if n < len(views)]
 
     def distinct(
         self, kind: type[View], column: str, where: str = "1 = 1", values: Sequence[SqlValue] = ()
@@ -279,7 +299,7 @@ class Projection:
             self._set_state(store, records[-1].seq)
         return records
 
-    def _put(self, records: Sequence[Record], events: Mapping[RecordRef, AnyEvent] = _NOTHING_DECODED) -> None:
+    def _put(self, records: Sequence[Record], events: Mapping[RecordRef, DecodedEvent] = _NOTHING_DECODED) -> None:
         rows: dict[str, list[Row]] = {}
         for name, row in self._rows(records, events):
             rows.setdefault(name, []).append(row)
@@ -287,7 +307,7 @@ class Projection:
             self._db.run_for_each(make_view_insert_sql(name), made)
 
     def _rows(
-        self, records: Sequence[Record], events: Mapping[RecordRef, AnyEvent] = _NOTHING_DECODED
+        self, records: Sequence[Record], events: Mapping[RecordRef, DecodedEvent] = _NOTHING_DECODED
     ) -> Iterator[tuple[str, Row]]:
         unread = [record for record in records if record.ref not in events]
         payloads = chain.from_iterable(self._tables.payloads(page).values() for page in split_row_batches(unread))
@@ -310,7 +330,7 @@ class Projection:
         views = self._read(record, value)
         return views if _make_storable_view_rows(record, views or ()) is not None else None
 
-    def _read(self, record: Record, value: Json | AnyEvent) -> tuple[View, ...] | None:
+    def _read(self, record: Record, value: Json | DecodedEvent) -> tuple[View, ...] | None:
         """Return a record's views from its reader, whether or not a row can hold them."""
         reader = self._readers.get(record.entry.kind)
         if reader is None:

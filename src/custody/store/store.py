@@ -6,17 +6,20 @@ database may append to.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from hashlib import shake_256
 from itertools import takewhile
 from types import TracebackType
 
 from msgspec import Struct
 
-from custody.core.ids import PENDING, Digest, EventId, RecordRef, Seq, StoreId
-from custody.core.record import ChainTip, Record, chain_tip_from_record, record_from_draft
-from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, make_continuation_arrival, make_erasure_arrival
+from custody.core.errors import StoreError
+from custody.core.ids import PENDING, Digest, EventId, NaturalKey, RecordRef, Seq, StoreId
+from custody.core.record import ChainTip, Record, RecordDraft, chain_tip_from_record, record_from_draft
+from custody.core.wire.arrival import CONTINUES, ERASED, SPAN, Arrival, make_continuation_arrival, make_erasure_arrival
 from custody.core.wire.body import list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
-from custody.core.wire.event import AnyEvent
+from custody.core.wire.event import DecodedEvent
+from custody.core.wire.span_batch import SALT_BYTES, BatchedSpan, batch_span_arrivals, erase_batched_span
 from custody.store.db import Db, migrate_store_schema
 from custody.store.heads import Heads
 from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
@@ -26,6 +29,7 @@ from custody.store.tables import (
     Body,
     Tables,
     bytes_from_sql,
+    encode_stored_body,
     erased_digest_from_payload,
     integer_from_sql,
     split_row_batches,
@@ -52,6 +56,8 @@ class AppendResult(Struct, frozen=True):
 
     made: tuple[Record, ...]
     known: tuple[EventId, ...]
+    stored: Mapping[EventId, RecordRef] = {}
+    """The record of each new event; spans may share one."""
 
 
 class CopyResult(Struct, frozen=True):
@@ -168,22 +174,61 @@ class Store:
         """Append the result of ``look``, which runs inside the write: no other writer can change what it read."""
         made: list[Record] = []
         known: list[EventId] = []
+        stored: dict[EventId, RecordRef] = {}
         with self.writing():
             arrivals = look()
             if not arrivals:
                 return AppendResult((), ())
             head = self._own_head() if chain is None else self._chain(chain, owned=True)
-            fresh, again = self._split_known_arrivals(arrivals)
-            for arrival in fresh:
+            fresh, again, shared = self._split_known_arrivals(arrivals)
+            together: list[Arrival] = []
+            for arrival, parts in batch_span_arrivals(fresh, self._salts(len(fresh))):
                 made.append(record_from_draft(head, arrival.entry))
                 head = chain_tip_from_record(made[-1])
-            events = self._keep_all(fresh, made)
+                together.append(arrival)
+                stored.update((part.entry.event, made[-1].ref) for part in parts)
+            events = self._keep_all(together, made)
             for arrival in again:
-                self._keep_bodies(arrival)
+                if (arrival.entry.key, arrival.entry.digest) not in shared:
+                    self._keep_bodies(arrival)
                 known.append(arrival.entry.event)
             self.views.read_on(head.store, made, events)
         self._remember(head)
-        return AppendResult(tuple(made), tuple(known))
+        return AppendResult(tuple(made), tuple(known), stored)
+
+    def _salts(self, count: int) -> bytes:
+        """Return random bytes for this many spans; all come from one random number, which is not stored."""
+        return shake_256(self._around.token().encode()).digest(max(count, 1) * SALT_BYTES)
+
+    def erase_spans(self, spans: Sequence[tuple[Record, BatchedSpan]], *, who: str, why: str) -> AppendResult:
+        """Erase these spans from the records that they share with others, as ``erase`` does with bodies."""
+        made: list[Record] = []
+        with self.writing():
+            head = self._own_head()
+            for record, span in spans:
+                head = self._erase_span(head, record, span, who=who, why=why)
+                made.append(self.tables.records_after(head.store, head.seq - 1, 1)[0])
+            self.views.read_on(head.store)
+        self._remember(head)
+        self.db.scrub()
+        return AppendResult(tuple(made), ())
+
+    def _erase_span(self, head: ChainTip, at: Record, span: BatchedSpan, *, who: str, why: str) -> ChainTip:
+        holder = self.tables.record(at.ref)
+        data = None if holder is None else self.tables.read_span_batch(holder)
+        if holder is None or data is None:
+            raise StoreError(f"record {at.seq} of chain {at.store} no longer has its spans")
+        leaf, now_ns = Digest(span.leaf), self._around.now_ns()
+        event = EventId(f"{ERASED}-{self._around.token()}")
+        mark = next(iter(self._mark_spans([at.entry])), None)
+        record = self._keep(head, make_erasure_arrival(event, leaf, who=who, why=why, at_ns=now_ns, mark=mark))
+        codec, rest = encode_stored_body(erase_batched_span(data, span))
+        self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, rest, holder.entry.digest))
+        for digest in (leaf, mark):
+            if digest is not None:
+                self.tables.put_erasure(digest, record.ref)
+        self.views.read_again(holder.entry.digest)
+        return chain_tip_from_record(record)
 
     def erase(self, digests: Sequence[Digest], *, who: str, why: str) -> AppendResult:
         """Erase these bodies permanently, record who and why, and update views; digests and links stay valid."""
@@ -313,6 +358,13 @@ class Store:
         known = self._around.heads.read(store) if self._around.heads else None
         return max(self.tables.head(store).seq, known.seq if known else 0)
 
+    def _mark_spans(self, entries: Sequence[RecordDraft]) -> dict[Digest, tuple[NaturalKey, Digest]]:
+        """Return the mark of each span; none without head files, or for no span."""
+        contents = [(entry.key, entry.digest) for entry in entries]
+        if not contents or self._around.heads is None:
+            return {}
+        return dict(zip(self._around.heads.mark_erased(contents), contents, strict=True))
+
     def _begin(self, stamp: str) -> ChainTip:
         store = StoreId(self._around.token())
         for name, value in (("store_id", store), ("stamp", stamp)):
@@ -337,9 +389,16 @@ class Store:
         self.tables.put_record(record)
         return record
 
-    def _split_known_arrivals(self, arrivals: Sequence[Arrival]) -> tuple[list[Arrival], list[Arrival]]:
-        """Split arrivals into new arrivals without duplicates, and known or repeated arrivals."""
+    def _split_known_arrivals(
+        self, arrivals: Sequence[Arrival]
+    ) -> tuple[list[Arrival], list[Arrival], set[tuple[NaturalKey, Digest]]]:
+        """Split arrivals into new ones and known or repeated ones; also return which contents share a record."""
         known = self.tables.find_known([arrival.entry for arrival in arrivals])
+        spans = [arrival.entry for arrival in arrivals if arrival.entry.kind == SPAN]
+        marks = self._mark_spans(spans) if self.tables.has_erasures() else {}
+        for mark in self.tables.find_erasures(marks):
+            known.contents.add(marks[mark])
+            known.shared.add(marks[mark])
         fresh: list[Arrival] = []
         again: list[Arrival] = []
         for arrival in arrivals:
@@ -348,9 +407,9 @@ class Store:
             else:
                 known.add(arrival.entry)
                 fresh.append(arrival)
-        return fresh, again
+        return fresh, again, known.shared
 
-    def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> dict[RecordRef, AnyEvent]:
+    def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> dict[RecordRef, DecodedEvent]:
         """Store new records with the bytes of their arrivals, in few statements to save round trips.
 
         Return the events that are stored whole, so that they need not be read again.

@@ -6,14 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId, digest_from_bytes
 from custody.core.record import ChainTip, Record, RecordDraft, empty_chain_tip
-from custody.core.wire.arrival import ERASED, LOST
+from custody.core.wire.arrival import ERASED, LOST, SPAN, SPANS, parse_span_key
 from custody.core.wire.body import join_payload_texts, list_payload_digests, parse_digest
 from custody.core.wire.canonical import Json, parse_json_bytes
+from custody.core.wire.span_batch import BatchedSpan, is_span_batch, iterate_batched_spans
 from custody.store.db import DamagedStoreError, Db, Row, SqlValue
 
 # Body bytes are stored unchanged, or compressed if that is smaller.
@@ -116,6 +118,8 @@ class KnownEvents(Struct, frozen=True):
 
     events: set[EventId]
     contents: set[tuple[NaturalKey, Digest]]
+    shared: set[tuple[NaturalKey, Digest]]
+    """The contents that share a record with others, or are stored by the same append."""
 
     def holds(self, entry: RecordDraft) -> bool:
         """Return whether this event, or an equal observation with equal content, is known."""
@@ -125,6 +129,7 @@ class KnownEvents(Struct, frozen=True):
         """Add an event."""
         self.events.add(entry.event)
         self.contents.add((entry.key, entry.digest))
+        self.shared.add((entry.key, entry.digest))
 
 
 class PutBodies(NamedTuple):
@@ -242,7 +247,7 @@ class Tables:
 
     def find_known(self, entries: Iterable[RecordDraft]) -> KnownEvents:
         """Return which of these events and observations are already in a chain: ``is_known`` for many."""
-        known = KnownEvents(set(), set())
+        known = KnownEvents(set(), set(), set())
         for batch in split_row_batches(entries, NAMES):
             events, keys, digests = zip(*((draft.event, draft.key, draft.digest) for draft in batch), strict=True)
             marks = ", ".join("?" * len(batch))
@@ -253,6 +258,9 @@ class Tables:
                 (*keys, *digests),
             ):
                 known.contents.add((NaturalKey(str(key)), Digest(bytes_from_sql(digest))))
+            for record, _ in self.find_batched_spans(keys):
+                known.shared.add((record.entry.key, record.entry.digest))
+        known.contents.update(known.shared)
         return known
 
     def records_named(self, name: str) -> list[Record]:
@@ -260,7 +268,10 @@ class Tables:
         found = self.db.rows(f"SELECT {_RECORD} FROM record WHERE event_id = ?", (name,)) or self.db.rows(
             f"SELECT {_RECORD} FROM record WHERE natural_key = ?", (name,)
         )
-        return sorted((_record_from_row(row) for row in found), key=lambda record: (record.entry.at_ns, record.ref))
+        records = [_record_from_row(row) for row in found]
+        if not records:
+            records = [record for record, _ in self.find_batched_spans([NaturalKey(name)])]
+        return sorted(records, key=lambda record: (record.entry.at_ns, record.ref))
 
     def bodies(self, digests: Collection[Digest]) -> dict[Digest, Body]:
         """Return the bodies with these digests, if stored here."""
@@ -338,12 +349,68 @@ class Tables:
     def payloads(self, records: Sequence[Record]) -> dict[RecordRef, Json]:
         """Return the payloads of these records, in the same order."""
         bodies = self.bodies({record.entry.digest for record in records})
+        batches = {digest for digest, body in bodies.items() if body.data is not None and is_span_batch(body.data)}
         values = {
             digest: None if body.data is None else _parse_stored_payload(body.data) for digest, body in bodies.items()
         }
-        texts = self.bodies({text for value in values.values() for text in list_payload_digests(value)})
+        with_texts = [value for digest, value in values.items() if digest not in batches]
+        texts = self.bodies({text for value in with_texts for text in list_payload_digests(value)})
         contents = {digest: body.data for digest, body in texts.items()}
-        return {record.ref: join_payload_texts(values.get(record.entry.digest), contents) for record in records}
+        return {
+            record.ref: values[record.entry.digest]
+            if record.entry.digest in batches
+            else join_payload_texts(values.get(record.entry.digest), contents)
+            for record in records
+        }
+
+    def read_span_batch(self, record: Record) -> bytes | None:
+        """Return the bytes of a batch of spans; None for any other record, and for one without its bytes here."""
+        if record.entry.kind != SPANS:
+            return None
+        body = self.bodies([record.entry.digest]).get(record.entry.digest)
+        return body.data if body is not None and body.data is not None and is_span_batch(body.data) else None
+
+    def find_batched_spans(self, keys: Iterable[NaturalKey]) -> list[tuple[Record, BatchedSpan]]:
+        """Return the spans with these natural keys that share a record with others.
+
+        Each has a record as if it were stored alone, at the position of the record that holds it.
+        """
+        wanted = {name: key for key in keys if (name := parse_span_key(key)) is not None}
+        known_keys, found = set(wanted.values()), list[tuple[Record, BatchedSpan]]()
+        for holder in self._list_span_batches(list(wanted)):
+            data = self.read_span_batch(holder)
+            for span in () if data is None else iterate_batched_spans(data):
+                if (key := span.key) in known_keys:
+                    entry = RecordDraft(holder.entry.event, SPAN, key, holder.entry.at_ns, span.digest)
+                    found.append((Record(holder.store, holder.seq, entry, holder.link), span))
+        return found
+
+    def _list_span_batches(self, names: Sequence[tuple[str, str]]) -> list[Record]:
+        """Return the records of batches with one of these spans, by execution and id."""
+        executions: list[str] = sorted({execution for execution, _ in names})
+        known: set[str] = set()
+        for part in split_row_batches(executions, NAMES):
+            # Most spans are of executions that are new: one look at each execution then.
+            rows = self.db.rows(
+                f"WITH wanted (of) AS (VALUES {', '.join(['(?)'] * len(part))}) SELECT of FROM wanted"
+                " WHERE EXISTS (SELECT 1 FROM span WHERE execution = wanted.of)",
+                part,
+            )
+            known.update(str(execution) for (execution,) in rows)
+        found: dict[RecordRef, Record] = {}
+        for batch in split_row_batches((name for name in names if name[0] in known), NAMES):
+            rows = self.db.rows(
+                f"WITH wanted (of, id) AS (VALUES {', '.join(['(?, ?)'] * len(batch))})"
+                " SELECT DISTINCT span.store_id, span.seq FROM wanted"
+                " JOIN span ON span.execution = wanted.of AND span.span = wanted.id",
+                [part for name in batch for part in name],
+            )
+            for store, seq in rows:
+                ref = RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq)))
+                record = None if ref in found else self.record(ref)
+                if record is not None and record.entry.kind == SPANS:
+                    found[ref] = record
+        return [found[ref] for ref in sorted(found)]
 
     def put_record(self, record: Record) -> None:
         """Add a record at its position."""
@@ -415,6 +482,11 @@ class Tables:
         shared = self.outline(record.entry.digest)
         return shared if shared is None else self.own_outline(record.ref) or shared
 
+    def has_own_outline(self, ref: RecordRef) -> bool:
+        """Return whether the outline of this record was fixed when its chain was shared."""
+        where, values = "store_id = ? AND seq = ?", (ref.store, int(ref.seq))
+        return bool(self.db.rows(f"SELECT 1 FROM record_outline WHERE {where}", values))
+
     def own_outline(self, ref: RecordRef) -> bytes | None:
         """Return the outline that is stored for this record only."""
         rows = self.db.rows(
@@ -480,6 +552,19 @@ class Tables:
             )
         )
 
+    def find_erasures(self, digests: Collection[Digest]) -> set[Digest]:
+        """Return which of these digests a record of any chain erased."""
+        found: set[Digest] = set()
+        for batch in split_row_batches(sorted(digests), PAGE):
+            marks = ", ".join("?" * len(batch))
+            rows = self.db.rows(f"SELECT digest FROM erasure WHERE digest IN ({marks})", batch)
+            found.update(Digest(bytes_from_sql(row[0])) for row in rows)
+        return found
+
+    def has_erasures(self) -> bool:
+        """Return whether anything was erased."""
+        return bool(self.db.rows("SELECT 1 FROM erasure LIMIT 1"))
+
     def is_erased(self, digest: Digest) -> bool:
         """Return whether a record of any chain erased the body."""
         return bool(self.db.rows("SELECT 1 FROM erasure WHERE digest = ? LIMIT 1", (digest,)))
@@ -505,10 +590,9 @@ class Tables:
 
 
 def erased_digest_from_payload(payload: Json) -> list[Digest]:
-    """Return the digest in an ``erased`` record's payload, if it has one."""
-    if isinstance(payload, dict) and isinstance(digest := payload.get("digest"), str):
-        return [parse_digest(digest)]
-    return []
+    """Return the digest in an ``erased`` record's payload, if it has one, and the mark of an erased span."""
+    texts = (payload.get("digest"), payload.get("mark")) if isinstance(payload, dict) else ()
+    return [parse_digest(text) for text in texts if isinstance(text, str)]
 
 
 def split_row_batches(items: Iterable[T], size: int = PAYLOADS) -> Iterator[list[T]]:
@@ -552,8 +636,11 @@ def _body_from_row(row: Row) -> Body:
 
 def _parse_stored_payload(data: bytes) -> Json:
     try:
+        if is_span_batch(data):
+            batch: Json = msgspec.json.decode(data)  # canonical, or its digest would not match
+            return batch
         return parse_json_bytes(data, bytes_max=BODY_BYTES_MAX)
-    except InputError as error:
+    except (InputError, msgspec.DecodeError) as error:
         raise DamagedStoreError(f"a record's payload was changed: {error}", hint="run 'custody verify'") from error
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DecisionEntry,
         DecisionOverride,
         DecisionType,
+        FileVoucher,
         ScoreState,
         ScoreStep,
         UnknownAgent,
@@ -26,7 +27,7 @@ else:
         {
             "model": (
                 "Account Approval ChangeAuthor ChangeComplexity DecisionEntry DecisionOverride DecisionType "
-                "ScoreState ScoreStep UnknownAgent"
+                "ScoreState ScoreStep FileVoucher UnknownAgent"
             ),
         },
     )
@@ -39,6 +40,7 @@ __all__ = [
     "DecisionEntry",
     "DecisionOverride",
     "DecisionType",
+    "FileVoucher",
     "ScoreState",
     "ScoreStep",
     "UnknownAgent",

@@ -45,6 +45,8 @@ class ProposedChange(Struct, frozen=True, kw_only=True):
     """A change to merge: its head, its patch identity, the number of lines it adds and removes, the paths it touches.
 
     ``people`` are the names and email addresses on its commits. ``unknown_lines`` have no live evidence of an author.
+    ``unvouched`` are the paths of files that no recorded edit made what they are. ``unsearched`` commits
+    were not compared with rejected changes.
     ``newest_ns`` is the latest time that a record or one of its commits claims.
     """
 
@@ -55,6 +57,8 @@ class ProposedChange(Struct, frozen=True, kw_only=True):
     areas: tuple[str, ...] = ()
     people: frozenset[str] = frozenset()
     unknown_lines: int = 0
+    unvouched: tuple[str, ...] = ()
+    unsearched: int = 0
     newest_ns: int = 0
 
 
@@ -155,6 +159,14 @@ def _find_unknown_author_reasons(case: ApprovalCase, _rules: TrustRules) -> Iter
         lines = count_noun(case.change.unknown_lines, "added line")
         verb = noun_for_count(case.change.unknown_lines, "is", "are")
         yield ReviewReason(ReviewRequirement.UNKNOWN, f"{lines} {verb} not backed by a live recording")
+    if case.change.unvouched:
+        named = _join_review_paths([f"'{path}'" for path in case.change.unvouched])
+        sentence = f"no recorded edit made these files what they are: {named}"
+        yield ReviewReason(ReviewRequirement.UNKNOWN, sentence)
+    if case.change.unsearched:
+        commits = count_noun(case.change.unsearched, "commit")
+        verb = noun_for_count(case.change.unsearched, "was", "were")
+        yield ReviewReason(ReviewRequirement.UNKNOWN, f"{commits} {verb} not compared with rejected changes")
     if case.erased:
         verb = noun_for_count(case.erased, "was", "were")
         sentence = f"{count_noun(case.erased, 'decision')} that may concern the change {verb} erased"

@@ -2,10 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 from msgspec import Struct, field
 
+from custody.core.commit_agents import (
+    UNNAMED,
+    agent_from_author,
+    is_bot_committer,
+    list_named_agents,
+    operator_from_author,
+)
 from custody.core.patterns import lazy_pattern
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
@@ -221,55 +227,7 @@ def _can_be_reverted_by(earlier: CommitText, later: CommitText) -> bool:
 
 
 # The author of a commit by its own metadata: an agent, a bot, or the person named as its author. This is a claim, not
-# evidence, and is used only where nothing was captured. A name alone never makes an agent, since people have similar
-# names; an email address, a GitHub account, or a line that a tool adds to the message does.
-
-
-ADDRESSES = MappingProxyType(
-    {
-        "noreply@anthropic.com": "claude-code",
-        "copilot@github.com": "copilot",
-        "copilot": "copilot",
-        "copilot-swe-agent": "copilot",
-        "cursoragent@cursor.com": "cursor",
-        "codex@openai.com": "codex",
-        "chatgpt-codex-connector": "codex",
-        "devin-ai-integration": "devin",
-        "gemini-code-assist": "gemini-cli",
-        "gemini-cli": "gemini-cli",
-        "google-labs-jules": "jules",
-        "aider@aider.chat": "aider",
-        "noreply@aider.chat": "aider",
-        "noreply@opencode.ai": "opencode",
-        "amp@ampcode.com": "amp",
-    }
-)
-"""Agents by their email addresses and GitHub accounts."""
-TOOLS = MappingProxyType(
-    {
-        "claude code": "claude-code",
-        "github copilot": "copilot",
-        "cursor": "cursor",
-        "codex": "codex",
-        "codex cli": "codex",
-        "openai codex": "codex",
-        "devin": "devin",
-        "gemini cli": "gemini-cli",
-        "jules": "jules",
-        "aider": "aider",
-        "opencode": "opencode",
-        "amp": "amp",
-    }
-)
-"""Agents by the names in their "Generated with" lines."""
-
-_CO_AUTHOR = lazy_pattern(r"^co-authored-by:([^<\n]*)<([^>\n]*)>", re.IGNORECASE | re.MULTILINE)
-_GENERATED = lazy_pattern(
-    r"^[^\w\n]{0,20}(?:generated|created|written) (?:with|by) \[?([\w .-]{1,40})", re.IGNORECASE | re.MULTILINE
-)
-_BOT = lazy_pattern(r"\[bot\]$", re.IGNORECASE)
-_AT_GITHUB = lazy_pattern(r"(?:\d+\+)?(.+)@users\.noreply\.github\.com", re.IGNORECASE)
-_AIDER = lazy_pattern(r"(.*) \(aider\)")
+# evidence, and is used only where nothing was captured.
 
 
 def trust_author_from_commit(name: str, email: str, message: str) -> tuple[str, str | None]:
@@ -282,33 +240,11 @@ def trust_author_from_commit(name: str, email: str, message: str) -> tuple[str, 
     >>> trust_author_from_commit("Claude Monet", "claude@example.org", "Water lilies")
     ('Claude Monet', None)
     """
-    person = name.strip() or email.strip() or "unknown"
-    if by_aider := _AIDER.fullmatch(person):
-        return "aider", by_aider[1]
-    own = _trust_agent_from_email(email)
+    person = operator_from_author(name) or email.strip() or "unknown"
+    own = agent_from_author(name, email)
+    if own is not None and person != name.strip():
+        return own, person
     if own is not None or is_bot_committer(person):
         return own or person, None
-    return next(((agent, person) for agent in _parse_trust_agent_trailers(message)), (person, None))
-
-
-def is_bot_committer(name: str) -> bool:
-    """Return whether a name is a bot's."""
-    return bool(_BOT.search(name))
-
-
-def _trust_agent_from_email(email: str) -> str | None:
-    address = email.strip().lower()
-    account = _AT_GITHUB.fullmatch(address)
-    return ADDRESSES.get(_BOT.sub("", account[1]) if account else address)
-
-
-def _parse_trust_agent_trailers(message: str) -> Iterator[str]:
-    """Yield the agents that a message names, those of trailers first."""
-    for trailer in _CO_AUTHOR.finditer(message):
-        agent = _trust_agent_from_email(trailer[2])
-        if agent is not None:
-            yield agent
-    for line in _GENERATED.finditer(message):
-        agent = TOOLS.get(line[1].strip(" .-").lower())
-        if agent is not None:
-            yield agent
+    named = next((named.agent for named in list_named_agents(name, email, message)), UNNAMED)
+    return (person, None) if named == UNNAMED else (named, person)

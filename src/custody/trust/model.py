@@ -17,6 +17,13 @@ class UnknownAgent(InputError):
     """No decision was ever recorded about this agent."""
 
 
+class FileVoucher(Struct, frozen=True):
+    """A changed file, and how far recorded edits vouch for what it became."""
+
+    path: str
+    assurance: Assurance
+
+
 class DecisionType(Enum):
     """What a reviewer did with a change."""
 

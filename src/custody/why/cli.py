@@ -38,7 +38,7 @@ from custody.terminal.screen import (
 )
 
 if TYPE_CHECKING:
-    from custody.attribution.wire import Attribution
+    from custody.attribution.wire import Attribution, LastChange
     from custody.why.report import (
         AnyLink,
         CallLink,
@@ -149,6 +149,7 @@ SIGNAL_REASONS: Mapping[str, str] = MappingProxyType(
         "range_match": "same place in the file",
         "range_overlap": "near this place in the file",
         "timestamp_match": "near the commit in time",
+        "named_by_commit": "named only by the commit, which anyone can write",
     }
 )
 _LOCATION = lazy_pattern(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
@@ -318,7 +319,8 @@ def _quote_why_prompt(prompt: str, screen: Screen) -> Iterator[TextLine]:
 
 def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[tuple[str, str]]:
     """Yield the known steps in the history of the line, each row with its label."""
-    from custody.why.report import CallLink, ChainCommit, ChangeLink, SourcesLink, StandingLink
+    from custody.attribution.cli import describe_last_change
+    from custody.why.report import CallLink, ChainCommit, ChangeLink, LineLink, SourcesLink, StandingLink
 
     for sources in _links(report, SourcesLink):
         read = _join_why_sources(sources, screen)
@@ -327,6 +329,8 @@ def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[t
     calls = _links(report, CallLink)
     if calls:
         yield "wrote", ", ".join(_list_why_call_facts(report, calls[0]))
+    for line in _links(report, LineLink):
+        yield from (("removed", text) for text in map(describe_last_change, line.attribution.last_changes) if text)
     commits = _links(report, ChainCommit)
     if commits:
         yield "committed", _describe_why_commits(commits, screen, now_ns)
@@ -405,7 +409,8 @@ def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iter
 
     if attribution.kind == "person":
         yield f"a person changed what {attribution.agent or 'an agent'} had written"
-    yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
+    if "named_by_commit" not in attribution.signals:
+        yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
     signals = sorted(attribution.evidence, key=lambda signal: -signal.points)
     yield from [SIGNAL_REASONS[signal.name] for signal in signals if signal.name in SIGNAL_REASONS][:SIGNALS_SHOWN_MAX]
     if any(not prompt.named for prompt in _links(report, PromptLink)):
@@ -415,7 +420,7 @@ def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iter
 def _choose_why_hint(report: WhyReport, ids: Mapping[str, str], *, verbose: bool) -> str:
     from custody.why.report import SessionLink
 
-    session = next((link.session for link in _links(report, SessionLink)), None)
+    session = next((link.session for link in _links(report, SessionLink) if link.started is not None), None)
     if session is None:
         second = "custody import adds past sessions of agents"
     else:
@@ -554,6 +559,18 @@ def _render_why_signals(attribution: Attribution, *, verbose: bool) -> Iterator[
     for signal in attribution.evidence if verbose else ():
         yield f"  {signal.name} +{signal.points:g}: {signal.why}"
         yield from (f"    record {record}" for record in signal.records)
+    for change in attribution.last_changes if verbose else ():
+        yield f"  {_describe_why_last_change(change)}"
+
+
+def _describe_why_last_change(change: LastChange) -> str:
+    """Return who changed the line last, and how many words that added and removed."""
+    who = f"commit {change.commit[:COMMIT_DIGITS]}" if change.commit else "an uncommitted change"
+    who = who if change.tool_call_id is None else f"call {change.tool_call_id}"
+    if change.words_added is None or change.words_removed is None:
+        return f"last change: {who}"
+    removed = f" ({' '.join(change.removed)})" if change.removed else ""
+    return f"last change: {who}, +{change.words_added:,} -{count_noun(change.words_removed, 'word')}{removed}"
 
 
 def _format_call_link_time(call: CallLink) -> str:

@@ -11,8 +11,10 @@ from msgspec import Struct
 from custody.attribution import Trace, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import BlameReporter
+from custody.attribution.app.commit_messages import is_named_by_commit
 from custody.attribution.app.context import AttributionContext, FileVersion, open_attribution
 from custody.attribution.app.findings import LineAttributor
+from custody.attribution.app.removals import LineChanges
 from custody.attribution.wire import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, PromptId
@@ -78,7 +80,8 @@ def why(workspace: Workspace, file: str, line: int, *, revision: str | None = No
             hint = f"the file has {count_noun(len(version.lines), 'line')}"
             raise InputError(f"'{path.display}' has no line {line}", hint=hint)
         (answer,) = LineAttributor(evidence).of(version, [Lines(line, line)])
-        chain = _Chain(evidence, version, answer, BlameReporter(evidence).attribution(answer))
+        changes = LineChanges(evidence, version, commits=True)
+        chain = _Chain(evidence, version, answer, BlameReporter(evidence).attribution(answer, changes))
         links = list(chain.links())
         evidence.save()
         gaps = [link.why for link in links if isinstance(link, EndLink)]
@@ -179,6 +182,9 @@ class _Chain:
 
 def _trace_line_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Iterator[AnyLink]:
     """Yield the call that wrote the line, its parent calls and subagents, and the prompt."""
+    if is_named_by_commit(answer):
+        yield EndLink(why="only its commit names the agent; no session of it was captured here")
+        return
     if answer.story is None:
         yield EndLink(why="known only from another tool's trace, which names no call or prompt")
         return

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from custody.core.views import View
+from custody.core.wire.arrival import SPANS
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import GENERIC, AnyEvent
+from custody.core.wire.event import GENERIC, DecodedEvent
 from custody.core.wire.event_views import (
     HOOK_VERSION,
     READER_VERSION,
@@ -21,6 +22,7 @@ from custody.core.wire.event_views import (
     TRACES_VERSION,
     TRANSCRIPT_VERSION,
     views_from_event_payload,
+    views_from_span_batch,
 )
 from custody.store import DerivedTables, RecordReader, Store, ViewWiring
 
@@ -73,10 +75,10 @@ def import_wired_name(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def _make_lazy_view_reader(name: str) -> Callable[[Json | AnyEvent], tuple[View, ...]]:
+def _make_lazy_view_reader(name: str) -> Callable[[Json | DecodedEvent], tuple[View, ...]]:
     """Return a reader that imports its function with the first record."""
 
-    def views(payload: Json | AnyEvent) -> tuple[View, ...]:
+    def views(payload: Json | DecodedEvent) -> tuple[View, ...]:
         result: tuple[View, ...] = import_wired_name(name)(payload)
         return result
 
@@ -84,7 +86,8 @@ def _make_lazy_view_reader(name: str) -> Callable[[Json | AnyEvent], tuple[View,
 
 
 READERS = MappingProxyType(
-    {str(event.__struct_config__.tag): RecordReader(READER_VERSION, views_from_event_payload) for event in GENERIC}
+    {SPANS: RecordReader(READER_VERSION, views_from_span_batch)}
+    | {str(event.__struct_config__.tag): RecordReader(READER_VERSION, views_from_event_payload) for event in GENERIC}
     | {kind: RecordReader(version, _make_lazy_view_reader(name)) for kind, (version, name) in READER_NAMES.items()}
 )
 """The reader of each kind of record."""

@@ -102,7 +102,7 @@ def ingest_spool(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
         pending = spool.oldest(BATCH)
         if pending.arrivals:
             record_count += len(store.append(pending.arrivals).made)
-            spool.remove(arrival.entry.event for arrival in pending.arrivals)
+            spool.remove((arrival.entry.event for arrival in pending.arrivals), but=pending.refused)
         if pending.refused:
             # Recorded first, so that deleting the file does not hide the loss.
             ingest_gap_lines([format_rejected_gap(file) for file in pending.refused], store, now_ns())

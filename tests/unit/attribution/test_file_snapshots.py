@@ -154,11 +154,22 @@ def _without_refs(snapshots: list[FileSnapshot]) -> list[FileSnapshot]:
 
 @given(OBSERVATIONS, st.randoms(use_true_random=False))
 def test_the_order_in_which_observations_arrived_never_matters(observed: list[FileSnapshot], chance: Any) -> None:
-    again = list(observed)
+    # Lines of one transcript have an order, so only what hooks recorded at one time may change places.
+    transcribed = {snapshot.observed for snapshot in observed if snapshot.kind == TRANSCRIPT}
+    again = [snapshot for snapshot in observed if snapshot.observed not in transcribed]
     chance.shuffle(again)
+    again += [snapshot for snapshot in observed if snapshot.observed in transcribed]
     first = [replace(snapshot, ref=ref(seq)) for seq, snapshot in enumerate(observed)]
     second = [replace(snapshot, ref=ref(seq)) for seq, snapshot in enumerate(again)]
     assert _without_refs(first) == _without_refs(second)
+
+
+def test_calls_of_one_time_keep_the_order_of_their_transcript() -> None:
+    calls = [a_snapshot(seq, TRANSCRIPT, id=name) for seq, name in enumerate(("c9", "c2", "c5"), start=1)]
+    for order in permutations(calls):
+        assert [snapshot.ref.seq for snapshot in merge_file_snapshots(order)] == [1, 2, 3]
+    by_name = [replace(call, kind="hook") for call in calls]
+    assert [snapshot.ref.seq for snapshot in merge_file_snapshots(by_name)] == [2, 3, 1]
 
 
 def test_snapshots_are_ordered_by_time_calls_before_observations() -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin, TracedText
 from custody.attribution.origin_search import (
+    SHARED_LINES_MIN,
     AddingCommit,
     Donor,
     OpenLine,
@@ -133,10 +135,40 @@ def from_elsewhere(texts: Sequence[str], absent: Callable[[int], bool]) -> Donor
     return a_donor(texts, ONE, absent=absent)
 
 
+MOVED = ["def moved_function(argument):", "    doubled = argument * 2", "    return doubled + offset_of(argument)"]
+
+
 def test_lines_of_another_file_have_moved_only_if_they_are_gone_there() -> None:
-    texts = ["def moved_function(argument):", "    return argument * 2"]
-    assert states(a_version(opened(*texts), from_elsewhere(texts, lambda _: True))) == [1, 1]
-    assert states(a_version(opened(*texts), from_elsewhere(texts, lambda _: False))) == [0, 0]
+    assert states(a_version(opened(*MOVED), from_elsewhere(MOVED, lambda _: True))) == [1, 1, 1]
+    assert states(a_version(opened(*MOVED), from_elsewhere(MOVED, lambda _: False))) == [0, 0, 0]
+
+
+def test_few_lines_of_another_file_need_a_session_that_wrote_both() -> None:
+    for is_shared, expected in ((False, [0, 0]), (True, [1, 1])):
+        donor = a_donor(MOVED[:2], ONE, absent=lambda _: True, is_shared=is_shared)
+        assert states(a_version(opened(*MOVED[:2]), donor)) == expected
+
+
+def test_lines_that_calls_added_to_several_files_are_not_distinctive() -> None:
+    donor = from_elsewhere(MOVED, lambda _: True)
+    common = msgspec.structs.replace(donor, common=make_lineage_keys(MOVED[:1]))
+    assert states(a_version(opened(*MOVED), common)) == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "idiom",
+    [
+        ["\tctx := context.Background().WithTimeout(seconds)"],
+        ['\t"example.org/alpha/beta/gamma"', '\t"example.org/alpha/beta/delta"', '\t"example.org/alpha/beta"'],
+        ["from alpha.beta import gamma", "import a_long_module_name", "import another_module_name"],
+        ["const alpha = require('alpha-module')", "#include <alpha_header.h>"],
+    ],
+)
+def test_one_line_idioms_and_imports_are_never_carried_across_files(idiom: list[str]) -> None:
+    donor = a_donor(idiom, ONE, absent=lambda _: True, is_shared=True)
+    version = a_version(opened(*idiom), donor)
+    version.take_moved(removed(*idiom), lines_min=SHARED_LINES_MIN)
+    assert states(version) == [0] * len(idiom)
 
 
 def test_few_characters_of_another_file_have_not_moved() -> None:

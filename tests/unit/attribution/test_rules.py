@@ -48,7 +48,7 @@ def test_the_tiers_are_those_of_section_7() -> None:
 def test_the_other_numbers_of_the_document_and_its_page() -> None:
     assert (RULES.near_lines_max, REVISION_DIGITS_MIN, CANDIDATES_MIN) == (5, 7, 5)
     assert (RULES.window_hours_before, RULES.window_hours_after) == (24, 1)
-    assert (RULES.carry_words_share_min, CALL_WORDS_SHARE_MIN) == (0.7, 0.95)
+    assert (RULES.carry_words_share_min, CALL_WORDS_SHARE_MIN) == (0.7, 1.0)
     assert (HORIZON_DAYS, DONORS_MAX, MOVED_CHARACTERS_MIN) == (2, 8, 24)
     assert (HUNK_LINES_MAX, FOLLOWED_FILES_MAX, TRAIL_COMMITS_MAX) == (5_000, 64, 64)
     assert RULES.profile == "lineage"
@@ -67,7 +67,7 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
         ({"tier_points_min": (95, 80, 60, 45, 0)}, "'attribute.tier_points_min' is 0, not above 0"),
         ({"tier_confidence": (1.0,) * 5}, "'attribute.tier_confidence' has 5 entries, not 6"),
         ({"tier_confidence": (0.5, 0.6, 0.5, 0.4, 0.3, 0.2)}, "rises from 0.5 .entry 1. to 0.6 .entry 2."),
-        ({"carry_words_share_min": 0.96}, "'attribute.carry_words_share_min' is 0.96, above 0.95"),
+        ({"carry_words_share_min": 1.01}, "'attribute.carry_words_share_min' is 1.01, above 1"),
         ({"points": {**RULES.points, "range_overlap": 11}}, "is 11, above 'attribute.points.range_match', which is 10"),
         ({"points": {**RULES.points, "revision_ancestor": 16}}, "above 'attribute.points.revision_parent'"),
         ({"points": {"commit_link": 40}}, "'attribute.points' has no 'content_hash'"),

@@ -204,6 +204,7 @@ def test_what_raises_the_rank_of_a_source(better: ContextCandidate, attention: A
 def test_the_later_source_wins_a_tie() -> None:
     ranked = rank_context_sources([replace(one(n), accesses=()) for n in (1, 2, 10)], Attention())
     assert [each.source_id for each in ranked] == ["S10", "S2", "S1"]
+    assert {each.parts["objective"] for each in ranked} == {0.0}, "without objectives none fits"
 
 
 @pytest.mark.parametrize("weights", [{"S1": -1.0}, {"S1": float("nan")}, {"x": 1.0}])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from custody.cli.import_ import STOPPED, _render_import, _summarize_agent_import
-from custody.core.wire.report import ImportAgentsReport
+from custody.intake.wire import ImportAgentsReport
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
 from tests.builders.in_process import custody

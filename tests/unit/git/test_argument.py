@@ -56,6 +56,24 @@ def test_revisions_are_resolved_like_git_does(built: Built) -> None:
         assert repository.resolve(typed) == expected
 
 
+def test_a_name_of_two_references_is_an_input_error_and_their_full_names_are_not(tmp_path: Path) -> None:
+    repo = a_repository(tmp_path)
+    repo.commit({b"a": b"0\n"})
+    first = repo.commit({b"a": b"1\n"}, ref="refs/heads/topic")
+    second = repo.commit({b"a": b"2\n"}, first, ref="refs/tags/topic")
+    repo.git("config", "core.warnAmbiguousRefs", "false")
+    repo.git("update-ref", f"refs/tags/{first}", second)
+    repo.git("update-ref", "refs/tags/HEAD", second)
+    repository = discover_repository(repo.path)
+    for typed in ("topic", "topic~0", "topic^{commit}"):
+        with pytest.raises(InputError, match="ambiguous revision") as raised:
+            repository.resolve(typed)
+        assert raised.value.hint == "write the full name, such as refs/heads/topic"
+    assert repository.resolve("refs/heads/topic") == repository.resolve(first) == first
+    assert repository.resolve("refs/tags/topic") == second
+    assert repository.resolve("HEAD") == repo.head()
+
+
 def test_an_ambiguous_prefix_is_an_input_error(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     commits = built.commits([({b"x": b"%d" % number}, []) for number in range(600)])

@@ -84,6 +84,9 @@ def test_the_combined_weight_decides() -> None:
 def test_the_best_edge_of_a_pair_counts() -> None:
     path = a_graph(("s:a", "s:b", SEQUENCE, 1), ("s:a", "s:b", CONTAINS, 3)).find_shortest_path("s:a", "s:b")
     assert path is not None and (path.cost, path.edges[0].type) == (1.25, CONTAINS)
+    both = a_graph(("s:a", "s:b", SEQUENCE, 0), ("s:a", "s:b", CONTAINS, 0)).find_shortest_path("s:a", "s:b")
+    better = a_graph(("s:a", "s:b", CONTAINS, 0)).find_shortest_path("s:a", "s:b")
+    assert both is not None and better is not None and both.cost == better.cost
 
 
 def test_every_step_has_its_evidence() -> None:

@@ -253,6 +253,62 @@ def test_the_verb_says_what_it_did(scene: Noted) -> None:
     assert compute_line_stats(scene.workspace) is not None
 
 
+def with_conversation(told: str, folder: Path, key: str = "cf4f29e") -> str:
+    """Return a note of a session of Claude Code with its messages, as versions before 2026-04 wrote them."""
+    messages = [
+        {"type": "user", "text": "add the second", "timestamp": moment(0)},
+        {
+            "type": "tool_use",
+            "name": "Write",
+            "input": {"file_path": f"{folder}/app.py", "content": text(ONE, TWO)},
+            "timestamp": moment(2),
+        },
+        {"type": "tool_use", "name": "Bash", "input": {"command": "make"}, "timestamp": moment(3)},
+    ]
+    agent = {"tool": "claude", "id": "5d2f0c3e-1111", "model": "claude-opus-4-6"}
+    prompts = {key: {"agent_id": agent, "messages": messages}}
+    return f"{told}---\n{json.dumps({'schema_version': 'authorship/3.0.0', 'prompts': prompts})}"
+
+
+def test_conversations_inside_notes_are_read_as_transcripts(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    note = with_conversation("app.py\n  cf4f29e 1-2\n", scene.built.path.resolve())
+    report = import_git_ai_notes(scene.noted(first, note).workspace)
+    (sessions,) = report.transcripts
+    assert (sessions.agent, sessions.sessions, sessions.calls, sessions.edits) == ("claude-code", 1, 2, 1)
+    again = import_git_ai_notes(scene.workspace)
+    assert (again.new, again.transcripts[0].new) == (0, 0)
+    (one,) = scene.said()
+    assert (one.agent, one.session_id, one.grade) == ("claude-code", "5d2f0c3e-1111", "claimed")
+    assert (one.conversation_summary, one.tool_call_id is not None) == ("add the second", True)
+
+
+def test_import_without_arguments_finds_references_and_says_so(scene: Noted, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    scene.noted(first, with_conversation("app.py\n  cf4f29e 1-2\n", scene.built.path.resolve()))
+    metadata = json.dumps({"session_id": "none", "agent": "Claude Code"}).encode()
+    scene.built.commit({b"a3/b2c4d5e6f7/0/metadata.json": metadata}, ref="refs/remotes/origin/entire/checkpoints/v1")
+    done = custody(scene.built.path, "import")
+    found, notes, checkpoints, *rest = done.out.splitlines()
+    assert found == "Found refs/notes/ai, refs/remotes/origin/entire/checkpoints/v1"
+    assert notes == "Imported 1 note about 2 lines of 1 session (1 record)"
+    assert checkpoints.startswith("Imported 1 checkpoint of 1 session (0 records)")
+    assert any(line.startswith("From their conversations: Imported 1 session from 1 file") for line in rest)
+    assert "import git-ai" not in done.out
+    told = json.loads(custody(scene.built.path, "import", "--json").out)
+    assert (told["notes"]["notes"], told["checkpoints"]["checkpoints"]) == (1, 1)
+
+
+def test_thousands_of_notes_on_missing_commits_are_counted(scene: Noted) -> None:
+    first = scene.committed(at=5, app__py=text(ONE, TWO))
+    scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n", s_1=CLAUDE))
+    stray = a_note("app.py\n  s_1::t_1 1-2\n", s_1=CLAUDE).encode()
+    notes = {b"%040x" % n: stray for n in range(2_000)}
+    scene.built.commit({**notes, first.encode(): stray}, ref="refs/notes/ai")
+    report = import_git_ai_notes(scene.workspace)
+    assert (report.notes, report.gone, report.new) == (2_001, 2_000, 1)
+
+
 # --- traces of the specification's own hooks --------------------------------------------------------------------------
 
 

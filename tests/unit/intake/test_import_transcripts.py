@@ -27,7 +27,7 @@ from custody.core.views import (
     View,
 )
 from custody.core.wire.report import ImportTranscriptsReport
-from custody.core.wire.time import format_timestamp
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from custody.intake.import_transcripts import import_transcripts
 from custody.ledger.sessions import list_session_log, show_session_log
 from custody.store import Store
@@ -325,6 +325,110 @@ def test_calls_of_a_subagent_know_who_started_it(built: Built, folder: Path, way
     assert views(built, FileEdit)[0].part
 
 
+def only_in_the_parent(session: Transcript, agent: Transcript, folder: Path) -> None:
+    """Write the session without a file of the subagent."""
+    session.progress_of(agent).subagent_done(agent)
+    session.subagents.clear()
+    session.put(folder)
+
+
+def test_a_subagent_without_a_file_has_its_edits_and_ends(built: Built, folder: Path) -> None:
+    session = a_session(built)
+    agent = session.subagent("a1b2c3").edit("src/app.py", "one\n", "one", "two", structured=False)
+    agent.write("src/new.py", None, "fresh = 1\n", structured=False)
+    agent.edit("src/app.py", "two\n", "two", "three", failed=True)
+    only_in_the_parent(session, agent, folder)
+    report = imported(built, folder)
+    _task, *calls = merge_call_views(views(built, ToolCall))
+    ends = [(call.name, call.status, call.subagent, call.parent) for call in calls]
+    parent = session.started_by(agent)
+    assert ends == [
+        ("Edit", CallStatus.OK, "a1b2c3", parent),
+        ("Write", CallStatus.OK, "a1b2c3", parent),
+        ("Edit", CallStatus.FAILED, "a1b2c3", parent),
+    ]
+    assert all(call.model == "claude-opus-4-6" for call in calls)
+    edits = [(edit.path.raw, edit.part, edit.after and edit.after.content) for edit in views(built, FileEdit)]
+    assert edits == [(b"src/app.py", True, "two"), (b"src/new.py", False, "fresh = 1\n")]
+    assert [call.ended_ns for call in calls] == [parse_timestamp(agent.lines[n]["timestamp"]) for n in (2, 4, 6)]
+    assert (report.calls, report.edits, report.subagents, report.subagents_unattached) == (4, 2, 1, 0)
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_work_in_the_parents_and_the_subagents_file_counts_once(built: Built, folder: Path, repeats: int) -> None:
+    session = a_session(built)
+    agent = session.subagent("a1b2c3").edit("src/app.py", "one\n", "one", "two").bash("ls", failed=True)
+    agent.edit("/elsewhere/x.py", "a", "a", "b")
+    for _ in range(repeats):
+        session.progress_of(agent)
+    session.subagent_done(agent).put(folder)
+    report = imported(built, folder)
+    assert (report.calls, report.edits, report.edits_without_file, report.subagents) == (4, 2, 1, 1)
+    _task, edit, failed, _ = merge_call_views(views(built, ToolCall))
+    assert (edit.status, failed.status) == (CallStatus.OK, CallStatus.FAILED)
+    assert edit.ended_ns == parse_timestamp(agent.lines[2]["timestamp"])
+    assert len({view.id for view in views(built, FileEdit)}) == 1
+    (built.path / "src" / "app.py").write_text("two\n")
+    (line,) = blame(Workspace(built.path), "src/app.py").report.attributions
+    assert (line.kind, line.tool_call_id) == ("agent", edit.id)
+
+
+def test_a_part_of_a_subagents_file_is_completed_by_the_parents(built: Built, folder: Path) -> None:
+    session = a_session(built)
+    agent = session.subagent("a1b2c3").write("a.py", None, "a = 1\n").write("b.py", None, "b = 1\n")
+    session.progress_of(agent).subagent_done(agent)
+    del agent.lines[-2:]
+    session.put(folder)
+    report = imported(built, folder)
+    assert (report.calls, report.edits) == (3, 2)
+    assert {edit.path.raw for edit in views(built, FileEdit)} == {b"a.py", b"b.py"}
+
+
+def test_a_subagents_task_in_the_parents_file_is_not_a_prompt(built: Built, folder: Path) -> None:
+    session = a_session(built)
+    agent = session.subagent("a1b2c3", "look around").bash("ls")
+    only_in_the_parent(session, agent, folder)
+    imported(built, folder)
+    assert [prompt.text.content for prompt in views(built, Prompt)] == ["make it two"]
+
+
+def test_progress_of_an_agent_that_only_sums_up_is_passed_over(built: Built, folder: Path) -> None:
+    session = a_session(built)
+    only_in_the_parent(session, session.subagent("acompact-12").bash("ls"), folder)
+    assert imported(built, folder).subagents == 0
+
+
+def test_calls_of_the_same_time_keep_their_order(built: Built, folder: Path) -> None:
+    session = a_session(built)
+    for n, (before, after) in enumerate([("one", "two"), ("two", "three"), ("three", "four")]):
+        session.edit("src/app.py", f"{before}\n", before, after)
+        for line in session.lines[-2:]:
+            line["timestamp"] = "2026-02-01T12:00:00.000Z"
+            for block in line["message"]["content"]:
+                name = "id" if block["type"] == "tool_use" else "tool_use_id"
+                block[name] = f"toolu_{9 - n}"
+    session.put(folder)
+    imported(built, folder)
+    (built.path / "src" / "app.py").write_text("four\n")
+    (answer,) = blame(Workspace(built.path), "src/app.py").report.attributions
+    assert answer.tool_call_id == "toolu_7"
+
+
+def test_a_session_begins_with_its_first_message_whatever_the_files_time(built: Built, folder: Path) -> None:
+    session = a_transcript(S, built.path).bare(type="summary", summary="made it two", leafUuid="x")
+    session.prompt("make it two").put(folder)
+    os.utime(folder / f"{S}.jsonl", (1, 1))
+    imported(built, folder)
+    merged = merge_session_views(views(built, Session))
+    assert merged is not None and merged.started_ns == parse_timestamp(session.lines[1]["timestamp"])
+
+
+def test_a_file_without_any_time_starts_no_session(built: Built, folder: Path) -> None:
+    a_transcript(S, built.path).bare(type="summary", summary="made it two", leafUuid="x").put(folder)
+    report = imported(built, folder)
+    assert (report.new, report.sessions, views(built, Session)) == (0, 0, [])
+
+
 def test_a_subagent_of_a_subagent(built: Built, folder: Path) -> None:
     session = a_session(built)
     outer = session.subagent("outer", "do it all")
@@ -478,9 +582,10 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(
 
 def test_a_line_without_a_uuid_is_known_by_its_bytes(built: Built, folder: Path) -> None:
     for name in ("a", "b"):
-        a_transcript(name, built.path).bare(type="summary", summary="the same", leafUuid="x").put(folder)
+        session = a_transcript(name, built.path).bare(type="summary", summary="the same", leafUuid="x")
+        session.prompt("go on").put(folder)
     report = imported(built, folder)
-    assert (report.new, report.repeated) == (1, 1)
+    assert (report.new, report.repeated) == (3, 1)
 
 
 def test_problems_are_counted_beyond_those_that_are_named(
@@ -531,7 +636,7 @@ def test_many_sessions_at_once(built: Built, folder: Path) -> None:
         session.put(folder)
     report = imported(built, folder)
     assert (report.files, report.sessions, report.subagents, report.subagents_unattached) == (10, 5, 5, 0)
-    assert report.edits == len(views(built, FileEdit))
+    assert report.edits == len({(edit.session, edit.id) for edit in views(built, FileEdit)})
     assert report.problem_count == 0
 
 

@@ -131,3 +131,17 @@ def test_placeholders_for_secrets_never_make_a_span_too_long(repository: Path) -
     SpoolExporter(str(repository / ".git" / "custody"))(spans)
     waiting = spool_of(repository).oldest(10)
     assert (len(waiting.arrivals), waiting.refused) == (2, ())
+
+
+def test_one_invalid_span_does_not_hold_up_the_others_of_its_file(repository: Path) -> None:
+    spool = spool_of(repository)
+    good = [b'{"custody":1,"kind":"span","id":"%d","at":"2026-01-31T12:00:00Z","execution":"e","span":"s%d","phase":'
+            b'"start","name":"work","span_kind":"tool"}' % (n, n) for n in range(2)]  # fmt: skip
+    name = spool.put_all([good[0], b'{"custody":1,"kind":"span","id":"bad"}', good[1]]).event
+    assert [span.id for span in spans_in(repository)] == ["s0", "s1"]
+    (refused,) = spool.list_rejected_files()
+    assert refused.event == name
+    assert refused.why.startswith("event 2: not a valid event")
+    assert refused.path.parent.name == "refused", "the file is moved, never deleted"
+    assert "event 2: not a valid event" in custody(repository, "doctor").out
+    assert [span.id for span in spans_in(repository)] == ["s0", "s1"]

@@ -217,7 +217,7 @@ def test_a_line_without_evidence_reports_what_was_searched(built: Built) -> None
     built.checkout()
     report = explain(built, line=10)
     assert link_kinds(report) == ["line", "commit", "end"]
-    assert re.fullmatch(f"no captured edit shows this text; {SEARCHED}", report.ends)
+    assert re.fullmatch(f"no captured edit of this file shows this text; {SEARCHED}", report.ends)
 
 
 def test_a_line_older_than_capture_still_names_its_commit(built: Built) -> None:

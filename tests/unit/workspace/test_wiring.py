@@ -14,5 +14,5 @@ def test_every_table_of_rules_has_its_class() -> None:
 
 def test_every_kind_of_record_has_its_reader() -> None:
     assert all(callable(import_wired_name(name)) for _, name in READER_NAMES.values())
-    assert set(READERS) == {*READER_NAMES, *(str(event.__struct_config__.tag) for event in GENERIC)}
+    assert set(READERS) == {"spans", *READER_NAMES, *(str(event.__struct_config__.tag) for event in GENERIC)}
     assert all(READERS[kind].version == version for kind, (version, _) in READER_NAMES.items())

@@ -8,8 +8,10 @@ from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
-from custody.attribution.app.context import AttributionContext, open_attribution
+from custody.attribution.app.context import AttributionContext, FileVersion, open_attribution
 from custody.attribution.app.findings import LineAttributor
+from custody.attribution.app.removals import LineChanges, Removal, find_removals
+from custody.attribution.engine import merge_findings
 from custody.attribution.line_spec import LineSpec as LineSpec
 from custody.attribution.line_spec import resolve_line_specs
 from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution, format_certainty
@@ -20,7 +22,15 @@ from custody.attribution.text import (
     split_lineage_lines,
     split_lineage_words,
 )
-from custody.attribution.wire import Attribution, BlameReport, CompetingClaim, SearchScope, SignalReport
+from custody.attribution.wire import (
+    Attribution,
+    BlameReport,
+    CompetingClaim,
+    RemovedLine,
+    RemovedReport,
+    SearchScope,
+    SignalReport,
+)
 from custody.capture.hook.event_home import read_capture_gaps
 from custody.core.errors import InputError
 from custody.core.evidence import Signal
@@ -43,7 +53,7 @@ class BlameResult(Struct, frozen=True):
     report: BlameReport
     texts: Sequence[str]
     blocks: Sequence[Attribution] = ()
-    """The attributions, if requested with commits; older lines are split by the commit that git blame names."""
+    """The attributions by commit; if requested with commits, older lines by the commit that git blame names."""
     commits: Mapping[str, "CommitLabel"] = field(default_factory=dict)
     """The commits that last changed the lines, if requested."""
     older: Sequence[Lines] = ()
@@ -57,7 +67,7 @@ class CommitLabel(Struct, frozen=True):
     at: str | None
 
 
-def blame(
+def blame(  # noqa: PLR0913 - one for each option of the command
     workspace: Workspace,
     file: str,
     *,
@@ -65,17 +75,60 @@ def blame(
     line_ranges: Sequence[Lines | LineSpec] = (),
     profile: Profile | None = None,
     with_commits: bool = False,
+    with_changes: bool = False,
 ) -> BlameResult:
-    """Return who wrote each line of a file (or of the line ranges), in order and with the evidence."""
+    """Return who wrote each line of a file (or of the line ranges), in order and with the evidence.
+
+    The last change of each line is returned only ``with_changes``: it needs the texts of calls.
+    """
     repository = workspace.repository
     path = repository.path(file, workspace.folder)
     bare = repository.work_tree is None
     commit = _resolve_blame_revision(repository, revision or "HEAD") if revision is not None or bare else None
     with open_attribution(workspace, profile) as evidence:
         ranges = _resolve_blame_line_ranges(evidence, path, commit, line_ranges)
-        result = BlameReporter(evidence).blame_file(path, commit, _merge_blame_line_ranges(ranges))
+        reporter = BlameReporter(evidence)
+        result = reporter.blame_file(path, commit, _merge_blame_line_ranges(ranges), with_changes=with_changes)
         evidence.save()
         return _add_commits(evidence, result, path, commit) if with_commits else result
+
+
+def list_removed_lines(workspace: Workspace, file: str, since: str, *, revision: str | None = None) -> RemovedReport:
+    """Return what was removed from a file since a revision, each line with the call or commit that removed it."""
+    repository = workspace.repository
+    path = repository.path(file, workspace.folder)
+    base = _resolve_blame_revision(repository, since)
+    bare = repository.work_tree is None
+    commit = _resolve_blame_revision(repository, revision or "HEAD") if revision is not None or bare else None
+    with open_attribution(workspace, "lineage") as evidence:
+        attributor = LineAttributor(evidence)
+        removals = find_removals(evidence, path, base, commit)
+        return RemovedReport(
+            path=path.display,
+            since=base,
+            revision=commit,
+            rules_digest=format_digest(evidence.digest),
+            removed=[report_removed_line(attributor, removal) for removal in removals],
+            notes=list(evidence.history.searched.limits),
+        )
+
+
+def report_removed_line(attributor: LineAttributor, removal: Removal) -> RemovedLine:
+    """Return a removal as a report, with the session and call that made it, if one is known."""
+    story = None if removal.state is None else attributor.story(removal.state)
+    return RemovedLine(
+        line=removal.line,
+        text=removal.text,
+        words=list(removal.words),
+        now=removal.new_line,
+        commit=removal.commit,
+        agent=None if story is None else story.trace.agent,
+        model_id=None if story is None else story.model,
+        session_id=None if story is None else story.trace.session,
+        tool_call_id=None if story is None else story.call,
+        grade=None if story is None else story.grade.value,
+        record=None if story is None else str(story.record),
+    )
 
 
 def _resolve_blame_line_ranges(
@@ -89,7 +142,7 @@ def _resolve_blame_line_ranges(
 def _add_commits(
     evidence: AttributionContext, result: BlameResult, path: RepoPath, commit: CommitSha | None
 ) -> BlameResult:
-    blocks: Sequence[Attribution] = result.report.attributions
+    blocks = result.blocks
     if result.older:
         known = evidence.find_introducing_commits(path, commit, result.texts, result.older)
         firsts = {lines.first for lines in result.older}
@@ -128,18 +181,26 @@ class BlameReporter:
         self._summaries: dict[Trace, str | None] = {}
         self._records: dict[RepoPath, int] = {}
 
-    def blame_file(self, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines]) -> BlameResult:
+    def blame_file(
+        self, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines], *, with_changes: bool = False
+    ) -> BlameResult:
         """Return the report on one file."""
         texts, answers = LineAttributor(self._evidence).of_file(path, commit, line_ranges)
+        changes = None
+        if with_changes and self._evidence.rules.profile != "document":
+            version = FileVersion(path, commit, commit or self._evidence.repository.head().commit, texts, ())
+            changes = LineChanges(self._evidence, version, commits=False)
+        blocks = [self.attribution(answer, changes) for answer in answers]
+        is_document = self._evidence.rules.profile == "document"
         report = BlameReport(
             path=path.display,
             revision=commit,
             profile=self._evidence.rules.profile,
             rules_digest=format_digest(self._evidence.digest),
-            attributions=[self.attribution(answer) for answer in answers],
+            attributions=list(_merge_attributions(answers, blocks)) if is_document else blocks,
             notes=[*self._evidence.history.searched.limits, *self._list_missing_evidence()],
         )
-        return BlameResult(report, texts, older=[answer.lines for answer in answers if not answer.trail])
+        return BlameResult(report, texts, blocks, older=[answer.lines for answer in answers if not answer.trail])
 
     def _list_missing_evidence(self) -> Iterator[str]:
         """Yield a note for events that could not be recorded and for missing records."""
@@ -151,8 +212,8 @@ class BlameReporter:
         if any(head is not None and head.seq > store.tables.head(head.store).seq for head in heads):
             yield "records are missing from the store; 'custody verify' lists them"
 
-    def attribution(self, answer: LineAnswer) -> Attribution:
-        """Return one answer as a report."""
+    def attribution(self, answer: LineAnswer, changes: LineChanges | None = None) -> Attribution:
+        """Return one answer as a report, with the last change of its lines from ``changes``."""
         finding, owner, trace = answer.finding, answer.owner, answer.trace
         return Attribution(
             start_line=answer.lines.first,
@@ -177,6 +238,7 @@ class BlameReporter:
             searched=self._report_search_scope(finding.segment.path) if owner is LineOwner.NONE else None,
             claims=[_report_competing_claim(claim) for claim in answer.others],
             certainty=format_certainty(answer.tier, answer.grade, is_person=owner is LineOwner.PERSON),
+            last_changes=[] if changes is None else changes.report(answer),
         )
 
     def _report_search_scope(self, path: RepoPath) -> SearchScope:
@@ -193,6 +255,19 @@ class BlameReporter:
             text = None if prompt is None else prompt.view.text.content
             self._summaries[trace] = None if text is None else " ".join(text.split())[:SUMMARY_CHARACTERS_MAX]
         return self._summaries[trace]
+
+
+def _merge_attributions(answers: Sequence[LineAnswer], blocks: Sequence[Attribution]) -> Iterator[Attribution]:
+    """Yield the attributions with neighbors of one trace and tier merged (document 000, section 11).
+
+    The strongest of them gives the evidence.
+    """
+    rest = iter(blocks)
+    for run in merge_findings([answer.finding for answer in answers]):
+        parts = [next(rest) for _ in run.findings]
+        best = max(parts, key=lambda part: part.score)
+        commits = list(dict.fromkeys(commit for part in parts for commit in part.commits))
+        yield structs.replace(best, start_line=run.lines.first, end_line=run.lines.last, commits=commits)
 
 
 def _compute_agent_share(answer: LineAnswer) -> float:

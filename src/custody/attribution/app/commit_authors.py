@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.commit_claims import CommitClaim, find_commit_claims
+from custody.attribution.app.commit_messages import is_named_by_commit
 from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.app.history import HORIZON_DAYS
@@ -119,7 +120,8 @@ def _attribute_file_lines(
     if not added:
         return
     for answer in attributor.of(version, list(line_ranges_from_numbers(added))):
-        if isinstance(answer.finding, TraceAttribution):
+        # A commit's own statement is in the commit: other tools need no copy of it.
+        if isinstance(answer.finding, TraceAttribution) and not is_named_by_commit(answer):
             yield _agent_lines_from_finding(commit, path, version.texts, answer, answer.finding)
 
 

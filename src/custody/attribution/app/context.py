@@ -65,6 +65,7 @@ class AttributionContext:
         self.ratings = ratings
         self.known_touches = KnownTouches()
         self._commits: dict[CommitSha, GitCommit | None] = {}
+        self._introduced: dict[tuple[CommitSha, RepoPath], dict[int, CommitSha]] = {}
 
     @property
     def repository(self) -> Repository:
@@ -129,10 +130,13 @@ class AttributionContext:
         committed = texts if commit is not None else self.history.texts(base, path)
         places = {new + 1: old + 1 for old, new in align_carried_items(committed, texts)}
         numbers = {number for lines in line_ranges for number in range(lines.first, lines.last + 1)} & places.keys()
-        ranges = list(line_ranges_from_numbers(places[number] for number in sorted(numbers)))
+        known = self._introduced.setdefault((base, path), {})
+        unread = sorted(places[number] for number in numbers if places[number] not in known)
+        ranges = list(line_ranges_from_numbers(unread))
         if len(ranges) > BLAME_RANGES_MAX:
             ranges = [Lines(ranges[0].first, ranges[-1].last)]
-        known = self._blame_lines(base, path, ranges) if ranges else {}
+        if ranges:
+            known.update(self._blame_lines(base, path, ranges))
         return {number: known[places[number]] for number in numbers if places[number] in known}
 
     def _blame_lines(self, commit: CommitSha, path: RepoPath, line_ranges: Sequence[Lines]) -> dict[int, CommitSha]:

@@ -10,14 +10,17 @@ from custody.attribution.app.commit_claims import (
     add_commit_claims,
     make_recorded_only_filter,
 )
+from custody.attribution.app.commit_messages import CommitStatements
 from custody.attribution.app.context import AttributionContext, FileVersion
+from custody.attribution.app.recorded_places import RecordedPlaces
 from custody.attribution.app.trace_match import add_trace_claims
 from custody.attribution.engine import attribute
-from custody.attribution.lineage import BETWEEN, UNKNOWN
+from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin
 from custody.attribution.model import (
     AttributionFinding,
     Grade,
     NoAttribution,
+    RecordedPlace,
     Segment,
     Trace,
     TraceAttribution,
@@ -25,8 +28,9 @@ from custody.attribution.model import (
     TraceEntry,
 )
 from custody.attribution.origin_search import VersionLine
+from custody.attribution.packing import unpack_line_origins
 from custody.attribution.queries.lineage import StateAuthor
-from custody.attribution.text import hash_segment_lines
+from custody.attribution.text import hash_segment_lines, is_informative_lineage_line
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.paths import Lines, RepoPath
@@ -45,8 +49,12 @@ from custody.ledger.queries import (
 from custody.store import EVERYTHING, RecordFilter
 
 NS = 1_000_000_000
+HOUR_NS = 3_600 * NS
 
-NOTHING_SHOWS = "no captured edit shows this text"
+NOTHING_SHOWS = "no captured edit of this file shows this text"
+BEFORE_CALLS = "this text was in the file before any captured edit of it"
+OTHER_PLACE = "a captured edit of this file has this text, but at another place or time"
+SAYS_LITTLE = "this text says too little to be attributed without its neighbors"
 NOT_THIS_CALL = "this text appeared between two agent calls, not in one"
 BEFORE_CAPTURE = "this text is older than anything that was captured"
 MIXED_SHARE_MIN = 0.5
@@ -58,7 +66,7 @@ class LineAttributor:
     """Answers about the lines of files, from one set of evidence.
 
     With ``strict``, for callers that decide by the answers, recorded lines have the model that records name. A claim
-    may name a better one, but anyone can write a claim.
+    may name a better one, but anyone can write a claim. What commits state about themselves is left out.
     """
 
     def __init__(self, evidence: AttributionContext, *, strict: bool = False) -> None:
@@ -67,6 +75,9 @@ class LineAttributor:
         self._store = evidence.store
         self._ratings = evidence.ratings
         self._links = CommitLinkIndex(evidence.store, evidence.ratings)
+        self._places: RecordedPlaces | None = None
+        self._captured: dict[tuple[RepoPath, int | None], dict[int, LineOrigin] | None] = {}
+        self._statements = CommitStatements(evidence)
         self._stories: dict[int, Story | None] = {}
         self._intact: dict[StoreId, bool] = {}
         self._linked_memo: dict[tuple[CommitSha | None, str, int, Grade], tuple[RecordRef, ...]] = {}
@@ -76,9 +87,10 @@ class LineAttributor:
         self._evidence.read_commits({line.trail[0] for line in version.lines if line.trail})
         segments = list(self._segments(version, line_ranges))
         older = self._find_ancestor_revisions(segments)
-        answers = [self._answer(segment, line, older) for segment, line in segments]
+        answers = [answer for segment, line in segments for answer in self._answer(version, segment, line, older)]
         answers = add_commit_claims(self._evidence, version, answers)
-        return add_trace_claims(self._evidence, version, answers)
+        answers = add_trace_claims(self._evidence, version, answers)
+        return answers if self._strict else self._statements.add_claims(version, answers)
 
     def of_file(
         self, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines] = ()
@@ -176,21 +188,70 @@ class LineAttributor:
             pairs.add(Ancestry(CommitSha(str(story.revision)), below))
         return self._evidence.repository.ancestries(pairs) if pairs else frozenset()
 
-    def _answer(self, segment: Segment, line: VersionLine, older: frozenset[Ancestry]) -> LineAnswer:
+    def _answer(
+        self, version: FileVersion, segment: Segment, line: VersionLine, older: frozenset[Ancestry]
+    ) -> Iterator[LineAnswer]:
         state = line.origin.record_state
         story = None if state is None else self.story(state)
         if not line.origin.is_agent or story is None:
-            return LineAnswer(
-                NoAttribution(segment, _explain_missing_attribution(line)), line.origin, line.trail, story
-            )
+            for part, reason in self._explain_missing_attribution(version, segment, line):
+                yield LineAnswer(NoAttribution(part, reason), line.origin, line.trail, story)
+            return
         if line.origin.share < MIXED_SHARE_MIN:
-            return LineAnswer(NoAttribution(segment, TOO_LITTLE), line.origin, line.trail, None)
-        candidate = self._candidate(segment, line, story, older)
+            yield LineAnswer(NoAttribution(segment, TOO_LITTLE), line.origin, line.trail, None)
+            return
+        texts = version.texts[segment.lines.first - 1 : segment.lines.last]
+        candidate = self._candidate(segment, line, story, older, self._find_place(line, texts))
         finding = attribute(segment, [candidate], self._evidence.rules, rules_digest=self._evidence.digest)
-        return LineAnswer(finding, line.origin, line.trail, story, story.model)
+        yield LineAnswer(finding, line.origin, line.trail, story, story.model)
+
+    def _explain_missing_attribution(
+        self, version: FileVersion, segment: Segment, line: VersionLine
+    ) -> Iterator[tuple[Segment, str]]:
+        """Yield the reason why nothing shows an author, for each part of a segment with the same reason."""
+        if line.origin == BETWEEN or line.origin != UNKNOWN or not line.trail:
+            yield segment, NOT_THIS_CALL if line.origin == BETWEEN else NOTHING_SHOWS if line.trail else BEFORE_CAPTURE
+            return
+        texts = version.texts[segment.lines.first - 1 : segment.lines.last]
+        reasons = enumerate(self._explain_unknown_lines(segment, texts), start=segment.lines.first)
+        for reason, run in groupby(reasons, key=lambda pair: pair[1]):
+            numbers = [number for number, _ in run]
+            lines = Lines(numbers[0], numbers[-1])
+            yield segment if lines == segment.lines else self._segment(version, lines, line), reason
+
+    def _explain_unknown_lines(self, segment: Segment, texts: Sequence[str]) -> list[str]:
+        """Return the reason for each line without a known origin: whether the file's captured texts have it."""
+        tables, until_ns = self._evidence.lineage.tables, segment.at_ns
+        key = (segment.path, until_ns)
+        if key not in self._captured:
+            window_ns = int(self._evidence.rules.window_hours_after * HOUR_NS)
+            row = None if until_ns is None else tables.last_of(segment.path, until_ns + window_ns)
+            self._captured[key] = (
+                None if row is None else dict(zip(row.keys, unpack_line_origins(row.origins), strict=True))
+            )
+        captured = self._captured[key]
+        keys = self._evidence.lineage.make_keys(texts)
+        if captured is None:
+            return [NOTHING_SHOWS] * len(texts)
+        added = tables.find_agents_of_lines(segment.path, [key for key in keys if key not in captured])
+        return [
+            _explain_captured_line(text, captured.get(key), is_added=key in added)
+            for key, text in zip(keys, texts, strict=True)
+        ]
+
+    def _find_place(self, line: VersionLine, texts: Sequence[str]) -> RecordedPlace | None:
+        """Return where the call of a line wrote these texts."""
+        if self._places is None:
+            self._places = RecordedPlaces(self._evidence.lineage)
+        return self._places.find(line.origin.state, texts)
 
     def _candidate(
-        self, segment: Segment, line: VersionLine, story: Story, older: frozenset[Ancestry]
+        self,
+        segment: Segment,
+        line: VersionLine,
+        story: Story,
+        older: frozenset[Ancestry],
+        recorded: RecordedPlace | None,
     ) -> TraceCandidate:
         """Return the trace with its lines, and with their hash where it wrote all of their text."""
         whole = line.origin.share >= 1.0
@@ -202,7 +263,7 @@ class LineAttributor:
             path=segment.path,
             at_ns=story.at_ns,
             revision=story.revision,
-            entries=(TraceEntry("change", segment.lines, segment.hash if whole else None),),
+            entries=(TraceEntry("change", segment.lines, segment.hash if whole else None, recorded),),
             linked=bool(links),
             precedes=precedes,
             supports=len(segment.lines),
@@ -307,7 +368,10 @@ def _check_blame_line_ranges(line_ranges: Sequence[Lines], path: RepoPath, count
             )
 
 
-def _explain_missing_attribution(line: VersionLine) -> str:
-    if line.origin == BETWEEN:
-        return NOT_THIS_CALL
-    return NOTHING_SHOWS if line.trail else BEFORE_CAPTURE
+def _explain_captured_line(text: str, origin: LineOrigin | None, *, is_added: bool) -> str:
+    """Return why a line is unknown, by its origin in the last captured text before its commit, if that has it."""
+    if origin is None and not is_added:
+        return NOTHING_SHOWS
+    if not is_informative_lineage_line(text):
+        return SAYS_LITTLE
+    return BEFORE_CALLS if origin == UNKNOWN else OTHER_PLACE

@@ -20,6 +20,7 @@ from custody.attribution.app.replay import Lineage
 from custody.attribution.lineage import IMPORTED, TracedText
 from custody.attribution.origin_search import (
     NO_LINES,
+    SHARED_LINES_MIN,
     AddingCommit,
     Donor,
     LineMatch,
@@ -296,7 +297,7 @@ class History:
             self._bases[-1].keys = tuple(version.open_keys)
         # Only a line that some call once added can have come from another file.
         if not version.is_settled and self._rank_donor_states(version):
-            version.take_moved(self._removed_elsewhere(commit, path, version))
+            version.take_moved(self._removed_elsewhere(commit, path, version), lines_min=SHARED_LINES_MIN)
             version.take_from(self._donors_elsewhere(version, commit, path))
         version.follow()
         return version.closed()
@@ -515,7 +516,7 @@ class History:
             commit=commit,
             blob=step.blob,
             seen=self._newest,
-            at_ns=_compute_adding_commit_ns(step.commit),
+            at_ns=compute_adding_commit_ns(step.commit),
             commits=walk.commits[commit],
             keys=basis.keys,
             uses=tuple(basis.uses),
@@ -528,7 +529,7 @@ class History:
 
     def _build_changed_version(self, change: _HistoryStep, path: RepoPath) -> list[VersionLine]:
         """Return the version that a commit made."""
-        commit = AddingCommit(change.commit.id, _compute_adding_commit_ns(change.commit))
+        commit = AddingCommit(change.commit.id, compute_adding_commit_ns(change.commit))
         diffs = change.diffs or ()
         if any(diff is not None and diff.change.kind is ChangeKind.DELETED for diff in diffs):
             return []
@@ -606,8 +607,14 @@ class History:
         """Return states of other files that open lines may have moved from, for lines that those files lost."""
         until = self._until_ns(commit)
         states = [state for state in self._rank_donor_states(version) if state.path != path and state.at_ns <= until]
-        rows = map(self._read_state, states[:DONORS_MAX])
-        return [self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows]
+        rows = list(map(self._read_state, states[:DONORS_MAX]))
+        sessions = self._tables.list_sessions_of(path) if rows else frozenset()
+        common = self._lineage.find_common_lines(version.open_keys) if rows else frozenset()
+        donors = (self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows)
+        return [
+            replace(donor, is_shared=(row.author.agent, row.author.session) in sessions, common=common)
+            for donor, row in zip(donors, rows, strict=True)
+        ]
 
     def _read_state(self, place: DonorPlace) -> StateRow:
         if place.id not in self._states:
@@ -705,7 +712,7 @@ def _join_removed_runs(hunks: Iterable[tuple[Hunk[str], RemovedRun]]) -> Removed
     return RemovedRun(known, [trail for run in runs for trail in run.trails])
 
 
-def _compute_adding_commit_ns(commit: GitCommit) -> int:
+def compute_adding_commit_ns(commit: GitCommit) -> int:
     """Return the end of the second in which a commit was made: a call in the same second came before it."""
     seconds = [person.at.seconds for person in (commit.author, commit.committer) if person.at is not None]
     return max(seconds, default=0) * NS + NS - 1

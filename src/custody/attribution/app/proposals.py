@@ -12,6 +12,7 @@ from custody.attribution.queries.traces import (
     find_candidate_edits_by_session,
     find_candidate_edits_in_window,
     find_commit_session_links,
+    find_longer_traced_files_in_window,
     find_traced_files,
     find_traced_files_at_revision,
     find_traced_files_in_window,
@@ -75,6 +76,7 @@ class Proposal(Struct, frozen=True, dict=True):
             call=self.view.call if isinstance(self.view, FileEdit) else None,
             records=(self.record,),
             link_records=self.links,
+            named=self.path,
         )
 
     @cached_property
@@ -170,6 +172,7 @@ class Proposals(Struct, frozen=True):
         yield from find_traced_files_in_window(
             self.store, list(list_traced_path_suffixes(segment.path)), since_ns=since, until_ns=until
         )
+        yield from find_longer_traced_files_in_window(self.store, segment.path, since_ns=since, until_ns=until)
         yield from find_candidate_edits_in_window(self.store, segment.path, since_ns=since, until_ns=until)
 
     def _cache_answer(

@@ -40,6 +40,8 @@ from custody.store import Store
 
 MARKER = "[redacted:"
 """The beginning of the text that replaces a secret."""
+RENAMED_LINES_MIN = 3
+"""Minimum lines of a file that are in another file for it to be that file under a new name."""
 RENAMED_LINES_MAX = 200
 """Maximum lines of a file without a history that are searched for in other files."""
 _FORMER_RULES = "0.95,24,2.0,8,5000,64"
@@ -100,6 +102,14 @@ class Lineage:
                 self._votes[key] = self.tables.list_line_voters(key)
             votes.update(self._votes[key])
         return votes
+
+    def find_common_lines(self, keys: Iterable[int]) -> frozenset[int]:
+        """Return those of the keys whose lines calls added to more than one file."""
+        unique = list(dict.fromkeys(keys))
+        files = {place.id: place.path for place in self.list_state_places(self.count_line_votes(unique))}
+        return frozenset(
+            key for key in unique if len({files[state] for state in self._votes[key] if state in files}) > 1
+        )
 
     def list_state_places(self, states: Iterable[int]) -> list[DonorPlace]:
         """Return the file and time of these states, read once."""
@@ -253,7 +263,7 @@ class Lineage:
         keys = list(dict.fromkeys(self.make_keys(informative)))[:RENAMED_LINES_MAX]
         for state, votes in self.tables.count_line_votes(keys).most_common(1):
             (row,) = self.tables.states([state])
-            if votes * 2 > len(keys) and row.path != path:
+            if votes >= RENAMED_LINES_MIN and votes * 2 > len(keys) and row.path != path:
                 return self.tables.last_of(row.path, snapshot.at_ns)
         return None
 
@@ -309,6 +319,37 @@ class Lineage:
         view = self._read_view(state.ref, state.n)
         before = view.before if isinstance(view, FileEdit) else None
         return [] if before is None else split_lineage_lines(before.content or "")
+
+    def find_line_offset(self, state: StateRow) -> int | None:
+        """Return the lines above a state's text in its file: None for a piece at an unknown place."""
+        if state.text is None:
+            return 0
+        view = self._read_view(state.ref, state.n)
+        if not isinstance(view, FileEdit) or view.after is None:
+            return None
+        if split_lineage_lines(view.after.content or "") != split_lineage_lines(state.text):
+            return 0
+        is_placed = len(view.lines) == 1 and len(view.lines[0]) == len(state.keys)
+        return view.lines[0].first - 1 if is_placed else None
+
+    def find_keys_before(self, state: StateRow) -> list[int]:
+        """Return the keys of the lines before a state's call, which are known even where the text is withheld."""
+        withheld = self.withheld(state, None)
+        return self.make_keys(self.find_text_before(state)) if withheld is None else sorted(withheld.before)
+
+    def find_text_before(self, state: StateRow) -> Sequence[str]:
+        """Return the lines before a state's call: as captured, else those of the file's last state or commit."""
+        view = self._read_view(state.ref, state.n)
+        if isinstance(view, FileEdit) and view.before is not None:
+            old = (view.before.content or "").replace("\r\n", "\n")
+            new = "" if view.after is None else (view.after.content or "").replace("\r\n", "\n")
+            is_piece = state.text is None or split_lineage_lines(state.text) == split_lineage_lines(new)
+            whole = old if is_piece or not view.part else (state.text or "").replace(new, old, 1)
+            return split_lineage_lines(whole)
+        last = self.tables.last_of(state.path, state.at_ns - 1)
+        if last is not None:
+            return self.text_of_state(last)
+        return self._read_committed_lines(state.path, state.author.revision) or ()
 
     def overwrites(self, state: StateRow) -> bool:
         """Return whether a state's call overwrote a file with an uncaptured text."""

@@ -257,6 +257,11 @@ class LineageTables:
         rows = self._db.rows(f"SELECT observed, id FROM lineage_state WHERE path = ? AND {_REPLAYED}", (path.raw,))
         return {str(observed): integer_from_sql(id_) for observed, id_ in rows}
 
+    def list_since(self, path: RepoPath, since_ns: int) -> list[StateRow]:
+        """Return the states of a file from a time on."""
+        rows = self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE path = ? AND at_ns >= ?", (path.raw, since_ns))
+        return [_lineage_state_from_row(row) for row in rows]
+
     def last_of(self, path: RepoPath, until_ns: int | None = None) -> StateRow | None:
         """Return the last state of a file, or the last one until a time."""
         until = "" if until_ns is None else " AND at_ns <= ?"
@@ -267,6 +272,17 @@ class LineageTables:
                 f"SELECT {_STATE} FROM lineage_state WHERE path = ? AND at_ns = ({last})", (path.raw, *values)
             )
         )
+
+    def list_sessions_of(self, path: RepoPath) -> frozenset[tuple[str, str | None]]:
+        """Return the agents and sessions that wrote a file."""
+        rows = self._db.rows("SELECT DISTINCT agent, session FROM lineage_state WHERE path = ?", (path.raw,))
+        return frozenset((str(agent), None if session is None else str(session)) for agent, session in rows)
+
+    def list_states(self, path: RepoPath) -> list[StateRow]:
+        """Return the states of a file, oldest first."""
+        rows = self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE path = ?", (path.raw,))
+        states = map(_lineage_state_from_row, rows)
+        return sorted(states, key=lambda state: (state.at_ns, _rank_lineage_state(state)))
 
     def same_text(self, path: RepoPath, keys: Sequence[int]) -> StateRow | None:
         """Return the last state of a file with exactly these lines."""
@@ -490,7 +506,12 @@ def _unpack_version_uses(data: bytes) -> tuple[tuple[CommitSha, RepoPath], ...]:
 def _select_latest_lineage_state(rows: Iterable[Row]) -> StateRow | None:
     """Return the last of several states of one time, by observation; ids show only the order of replay."""
     states = [_lineage_state_from_row(row) for row in rows]
-    return max(states, key=lambda state: (make_snapshot_order_key(state.author.observed), state.id), default=None)
+    return max(states, key=_rank_lineage_state, default=None)
+
+
+def _rank_lineage_state(state: StateRow) -> tuple[tuple[bool, str, int, tuple[str | int, ...]], int]:
+    author = state.author
+    return make_snapshot_order_key(author.observed, author.kind, author.ref), state.id
 
 
 def _lineage_state_from_row(row: Row) -> StateRow:

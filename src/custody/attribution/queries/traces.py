@@ -55,6 +55,18 @@ def find_traced_files_in_window(
     )
 
 
+def find_longer_traced_files_in_window(
+    store: Store, path: RepoPath, *, since_ns: int, until_ns: int
+) -> list[ObservedView[TracedFile]]:
+    """Return the traces between two times that name the file by a longer path, such as one of another machine."""
+    end = b"/" + path.raw
+    return store.views.look_up(
+        TracedFile,
+        "at_ns BETWEEN ? AND ? AND substr(path, length(path) - ? + 1) = ?",
+        (since_ns, until_ns, len(end), end),
+    )
+
+
 def find_first_trace_ns(store: Store) -> int | None:
     """Return the time of the first trace that is not about the lines of a commit."""
     (row,) = store.db.rows(f"SELECT min(at_ns) FROM traced_file WHERE EXISTS ({_IS_TRACE_EVENT})")

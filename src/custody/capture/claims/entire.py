@@ -79,6 +79,16 @@ def parse_checkpoint_trailers(message: str) -> list[str]:
     return list(dict.fromkeys(_TRAILER.findall(message)))
 
 
+def locate_checkpoint_metadata(checkpoint: str) -> tuple[str, ...]:
+    """Return where the metadata of a checkpoint's first session may be in the tree of checkpoints.
+
+    >>> locate_checkpoint_metadata("a3b2c4d5e6f7")
+    ('a3/b2c4d5e6f7/0/metadata.json', 'a3/b2c4d5e6f7/metadata.json')
+    """
+    folder = f"{checkpoint[:2]}/{checkpoint[2:]}"
+    return f"{folder}/0/metadata.json", f"{folder}/metadata.json"
+
+
 def checkpoint_from_ref(name: str) -> str | None:
     """Return the checkpoint of a reference.
 

@@ -32,6 +32,7 @@ from custody.core.wire.canonical import (
 from custody.core.wire.event import (
     AnyEvent,
     DecisionEvent,
+    DecodedEvent,
     ForeignTraceEvent,
     HookEvent,
     RegistryEvent,
@@ -47,6 +48,9 @@ CONTINUES = "continues"
 ERASED = "erased"
 LOST = "lost"
 REGISTRY = "registry"
+SPAN = "span"
+SPANS = "spans"
+"""The kind of records with several spans, which only a store makes."""
 WITNESS = "witness"
 SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 """Kinds that a store writes about itself; an event can never have them."""
@@ -59,7 +63,7 @@ class Arrival(Struct, frozen=True):
     entry: RecordDraft
     payload: bytes
     texts: Mapping[Digest, bytes]
-    event: AnyEvent | None = None
+    event: DecodedEvent | None = None
     """The event as it would be read from these bytes, if that is known without reading them."""
 
 
@@ -143,9 +147,11 @@ def make_loss_arrival(line: str, at_ns: int) -> Arrival:
     return _make_record_arrival(EventId(f"{LOST}-{name}"), LOST, NaturalKey(f"{LOST}:{name}"), at_ns, value)
 
 
-def make_erasure_arrival(event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int) -> Arrival:
-    """Return the record that a body was erased, by whom and why."""
-    value: Json = {
+def make_erasure_arrival(
+    event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int, mark: Digest | None = None
+) -> Arrival:
+    """Return the record that a body or a span was erased; by ``mark`` its store knows the span if it comes again."""
+    value: dict[str, Json] = {
         "custody": 1,
         "kind": ERASED,
         "at": format_timestamp(at_ns),
@@ -153,6 +159,8 @@ def make_erasure_arrival(event_id: EventId, digest: Digest, *, who: str, why: st
         "who": who,
         "why": why,
     }
+    if mark is not None:
+        value["mark"] = format_digest(mark)
     return _make_record_arrival(
         event_id, ERASED, NaturalKey(f"{ERASED}:{format_digest(digest)}:{event_id}"), at_ns, value
     )
@@ -169,6 +177,21 @@ def _make_record_arrival(event_id: EventId, kind: object, key: NaturalKey, at_ns
 def transcript_natural_key(agent: str, line: str) -> NaturalKey:
     """Return the key of a transcript's line: its own id, since resumed sessions repeat lines of other sessions."""
     return NaturalKey(f"transcript:{_quote_key_part(agent)}:{_quote_key_part(line)}")
+
+
+def make_span_key(execution: str, span: str, phase: str) -> NaturalKey:
+    """Return the natural key of a span's start, its end, or all of it."""
+    return NaturalKey(f"span:{_quote_key_part(execution)}:{_quote_key_part(span)}:{phase}")
+
+
+def parse_span_key(key: NaturalKey) -> tuple[str, str] | None:
+    """Return the execution and the span in a span's key; None for the key of another kind of record.
+
+    >>> parse_span_key(NaturalKey("span:e%3A1:s1:whole"))
+    ('e:1', 's1')
+    """
+    family, *parts = key.split(":")
+    return (unquote(parts[0]), unquote(parts[1])) if family == "span" and len(parts) == 3 else None
 
 
 def parse_decision_key(key: NaturalKey) -> tuple[str, str]:
@@ -211,7 +234,7 @@ def _natural_key_from_event(event: AnyEvent) -> NaturalKey:
         return NaturalKey(f"{REGISTRY}:{event.number}:{event.op}:{_quote_key_part(event.id)}")
     if isinstance(event, SpanEvent):
         # Repeated exports of a program, or two exporters, report the same span.
-        return NaturalKey(f"span:{_quote_key_part(event.execution)}:{_quote_key_part(event.span)}:{event.phase}")
+        return make_span_key(event.execution, event.span, event.phase)
     kind = str(event.__struct_config__.tag)
     # Families are separate, since an agent may name its own events like one of our kinds.
     family = kind if isinstance(event, DecisionEvent | HookEvent | SnapshotEvent) else "event"

@@ -7,6 +7,7 @@ from msgspec import Struct
 from custody.core.assurance import Assurance
 from custody.core.ids import StoreId
 from custody.core.record import Record
+from custody.core.wire.arrival import SPANS
 from custody.core.wire.event import GENERIC
 
 # An import makes records claims, whatever they were in their own store. Only this file decides that.
@@ -16,7 +17,7 @@ IMPORT_EVENT = "import"
 """The prefix of event names that were not recorded live."""
 IMPORTED_KINDS = frozenset(("transcript", "trace", "trace_link"))
 """The kinds of records that only imports create."""
-GENERIC_KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
+GENERIC_KINDS = frozenset((SPANS, *(str(event.__struct_config__.tag) for event in GENERIC)))
 """The kinds of generic events: any program can record one under any agent's name."""
 CLAIM_KINDS = IMPORTED_KINDS | GENERIC_KINDS
 

@@ -1,6 +1,6 @@
 """Convert an event's payload to views: one pure function per kind, and a table of kinds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ from custody.core.views import (
     View,
     WitnessClaim,
 )
+from custody.core.wire.arrival import SPAN
 from custody.core.wire.body import parse_digest
 from custody.core.wire.canonical import Json, encode_json_text
 from custody.core.wire.event import (
@@ -40,6 +41,7 @@ from custody.core.wire.event import (
     CallEvent,
     ChangeEvent,
     DecisionEvent,
+    DecodedEvent,
     DuplicateAnswerEvent,
     EditEvent,
     ErasedText,
@@ -49,11 +51,13 @@ from custody.core.wire.event import (
     SessionEvent,
     SourceEvent,
     SourceReadEvent,
+    SpanBatchEvent,
     SpanEvent,
     TextField,
     event_from_json,
     list_edit_content_hashes,
 )
+from custody.core.wire.span_batch import iterate_batched_spans, span_batch_from_json
 from custody.core.wire.time import parse_timestamp
 
 V = TypeVar("V", bound=View)
@@ -62,12 +66,30 @@ ABOUT_CHARACTERS_MAX = 500
 _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
 
-def views_from_event_payload(payload: Json | AnyEvent) -> tuple[View, ...]:
+def views_from_event_payload(payload: Json | DecodedEvent) -> tuple[View, ...]:
     """Return the views of a generic event's payload."""
+    if isinstance(payload, SpanBatchEvent):
+        raise InputError("a batch of spans is not a generic event")
     event = event_from_json(payload)
     if type(event) not in VIEWS:
         raise InputError(f"'{event.__struct_config__.tag}' is not a generic event")
     return (VIEWS[type(event)](event), *observation_from_event(event, str(event.__struct_config__.tag)))
+
+
+def views_from_span_batch(payload: Json | DecodedEvent) -> tuple[View, ...]:
+    """Return the views of the spans of a batch that were not erased: first all spans, then their observations."""
+    spans = span_batch_from_json(payload).spans
+    observations = (view for span in spans for view in observation_from_event(span, SPAN))
+    return (*map(_span_view_from_event, spans), *observations)
+
+
+def read_batched_views(data: bytes, numbers: Sequence[int]) -> list[tuple[int, View]]:
+    """Return these views of a stored batch, each with its number; only their spans are decoded."""
+    stored = list(iterate_batched_spans(data))
+    if numbers[-1] < len(stored):
+        return [(n, _span_view_from_event(stored[n].event)) for n in numbers]
+    views = views_from_span_batch(SpanBatchEvent(tuple(span.event for span in stored)))
+    return [(n, views[n]) for n in numbers if n < len(views)]
 
 
 def observation_from_event(event: AnyEvent, what: str) -> tuple[Observation, ...]:

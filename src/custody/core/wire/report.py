@@ -185,14 +185,6 @@ class ImportTranscriptsReport(Report, frozen=True, kw_only=True, tag="import-tra
     problem_count: int
 
 
-class ImportAgentsReport(Report, frozen=True, kw_only=True, tag="import-agents"):
-    """The imports of all agents; ``without`` has agents without sessions here, ``trouble`` those that failed."""
-
-    agents: list[ImportTranscriptsReport]
-    without: list[str]
-    trouble: dict[str, str]
-
-
 class ImportTracesReport(Report, frozen=True, kw_only=True, tag="import-traces"):
     """The result of importing other tools' traces, with the problems."""
 
@@ -274,11 +266,24 @@ class RecordsReport(Report, frozen=True, kw_only=True, tag="records"):
     total: int
 
 
+class SpanProof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A proof that a record holds a span: its salt, and the hashes beside the path from its leaf to the root."""
+
+    salt: str
+    position: int
+    count: int
+    path: list[str]
+
+
 class ShowReport(Report, frozen=True, kw_only=True, tag="show"):
-    """Records and their payloads, in the same order; the payload of an erased record is null."""
+    """Records and their payloads, in the same order; the payload of an erased record is null.
+
+    ``proofs`` show that spans are part of the records that they share with others.
+    """
 
     records: list[RecordSummary]
     payloads: list[Any]
+    proofs: list[SpanProof | None] = []
 
 
 class SessionLine(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from custody.core.patterns import lazy_pattern
 
 _SHAPE = lazy_pattern(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_CLOCK = _EPOCH.replace(tzinfo=None)
 _EPOCH_DAY = _EPOCH.toordinal()
 _NS = 1_000_000_000
 _NS_MAX = 2**63 - 1
@@ -41,7 +42,7 @@ def format_timestamp(ns: int) -> str:
     """
     seconds, rest = divmod(ns, _NS)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+    return f"{(_EPOCH_CLOCK + timedelta(seconds=seconds)).isoformat()}{fraction}Z"
 
 
 def check_timestamp_ns(ns: int) -> int:

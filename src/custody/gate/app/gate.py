@@ -209,6 +209,7 @@ def _build_gate_report(
         local=report_local_state(gathered, settled, basis.withheld),
         files=len(change.files),
         removed_lines=sum(len(hunk.removed) for file in change.files for hunk in file.hunks),
+        removals=list(gathered.removals),
     )
 
 

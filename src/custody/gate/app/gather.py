@@ -18,6 +18,7 @@ from custody.core.errors import InputError, StoreError
 from custody.core.ids import StoreId
 from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
+from custody.gate.app.removals import gather_call_removals
 from custody.gate.app.texts import has_prose
 from custody.gate.model import (
     AddedRange,
@@ -31,11 +32,12 @@ from custody.gate.model import (
     TrustAnswer,
 )
 from custody.gate.rules import GateRules
+from custody.gate.wire.report import CallRemovals
 from custody.ledger.assurance import rate_workspace_chains
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
 from custody.store import Store
-from custody.trust import ChangeAuthor
+from custody.trust import ChangeAuthor, FileVoucher
 from custody.trust.app.approval_case import ApprovalQuery
 from custody.trust.app.approval_decision import (
     ApprovalQuestion,
@@ -48,6 +50,7 @@ from custody.trust.app.approval_decision import (
 from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
 from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.app.decisions import read_settled_decisions
+from custody.trust.app.file_vouchers import list_missing_vouchers, rate_file_vouchers
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
@@ -65,7 +68,8 @@ class GatheredEvidence(Struct, frozen=True):
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
     ``edited`` has the attribution of the added lines, by path. ``question`` is what ``approval`` answers, None where no
-    agent wrote added lines. Recordings outside the ``believed`` chains are claims.
+    agent wrote added lines. ``removals`` are the calls that removed text. Recordings outside the
+    ``believed`` chains are claims.
     """
 
     evidence: GateEvidence
@@ -74,6 +78,7 @@ class GatheredEvidence(Struct, frozen=True):
     approval: ApprovalResult | None = None
     edited: Mapping[str, Sequence[LineAnswer]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
+    removals: tuple[CallRemovals, ...] = ()
     believed: frozenset[StoreId] = frozenset()
 
 
@@ -101,7 +106,6 @@ def gather_evidence(
         calls = _gather_risky_calls(workspace, gathered, policy)
     evidence = replace(
         gathered.evidence,
-        unattributed=_list_unattributed_files(review),
         rejected_by=None if gathered.question is not None else _find_rejecting_reviewer(workspace, review, policy),
         duplicates=duplicates,
         texts=texts,
@@ -125,7 +129,8 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
             if isinstance(recorded, MissingEvidence)
             else RecordState(damage=recorded.damage if recorded else ())
         )
-        return GatheredEvidence(GateEvidence((), change.period, known))
+        evidence = GateEvidence((), change.period, known, vouchers=list_missing_vouchers(change))
+        return GatheredEvidence(evidence, removals=_gather_removals_alone(workspace, review, policy))
     left_out = tuple(
         FileAdditions(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out
     )
@@ -143,26 +148,43 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
                 for addition in change.additions
             )
             recorded = contradictions.add_unfounded_damage(recorded)
+            removals = gather_call_removals(context, attributor, review)
             context.save()
             evidence = GateEvidence((*files, *left_out), change.period, recorded)
+            evidence = replace(evidence, vouchers=_gather_file_vouchers(context, review, policy, evidence))
             edited = {
                 path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
             }
             question = _ask_about_trust(context, review, policy, evidence)
             answered = _add_trust_answers(context.store, evidence, question)
-            return replace(answered, edited=edited, believed=context.ratings.believed)
+            return replace(answered, edited=edited, removals=removals, believed=context.ratings.believed)
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
-        return GatheredEvidence(GateEvidence((*nothing, *left_out), change.period, recorded, unknown))
+        missing = list_missing_vouchers(change)
+        evidence = GateEvidence((*nothing, *left_out), change.period, recorded, unknown, vouchers=missing)
+        return GatheredEvidence(evidence)
 
 
-def _list_unattributed_files(review: ChangeUnderReview) -> tuple[str, ...]:
-    """Return the files of a change that adds no lines."""
-    if review.change.additions or review.left_out:
+def _gather_file_vouchers(
+    context: AttributionContext, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence
+) -> tuple[FileVoucher, ...]:
+    """Return how far recorded edits vouch for each changed file, where that matters."""
+    if policy.rules.of(GateRules).counts(Assurance.SELF_REPORTED) and evidence.assurance is Assurance.SELF_REPORTED:
+        return list_missing_vouchers(review.change)
+    agents = {added_range.author.agent for _, added_range in evidence.ranges if added_range.author is not None}
+    return rate_file_vouchers(context, review.change, review.version, agents)
+
+
+def _gather_removals_alone(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> tuple[CallRemovals, ...]:
+    """Return what captured calls removed in a change that adds no line."""
+    if not workspace.exists() or not any(hunk.removed for file in review.change.files for hunk in file.hunks):
         return ()
-    sides = (file.change.new or file.change.old for file in review.change.files)
-    return tuple(sorted({side.path.display for side in sides if side is not None}))
+    try:
+        with open_attribution(workspace, effective=policy.rules, policy=policy.team) as context:
+            return gather_call_removals(context, LineAttributor(context, strict=True), review)
+    except StoreError:
+        return ()  # the integrity check reports a store that cannot be read
 
 
 def _find_rejecting_reviewer(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> str | None:

@@ -170,13 +170,36 @@ LOCAL_CODES = frozenset(("TRUST-BUDGET", "TRUST-AUDIT"))
 """Codes of reasons that follow from ``local``."""
 
 
+class ShortenedLine(msgspec.Struct, frozen=True):
+    """A line that lost words, by its number after the change."""
+
+    line: int
+    words: list[str]
+
+
+class CallRemovals(msgspec.Struct, frozen=True, kw_only=True):
+    """What one call removed from a file: whole ``lines``, and words of lines that are still there.
+
+    ``path`` is the file before the change. ``shortened`` lists the first 50 lines that lost words.
+    """
+
+    path: str
+    agent: str
+    session_id: str
+    tool_call_id: str | None
+    lines: int
+    words: int
+    shortened: list[ShortenedLine]
+
+
 class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     """The verdict on the lines that ``head`` adds since ``fork``, the point where it left ``base``.
 
     With ``worktree``, ``head`` is a temporary commit of the work tree. ``rules_from`` are the files that set rules.
     ``trust`` has the agents' scores and budgets as of ``as_of``. ``assurance`` is the lowest of the evidence in favor
     of the change. ``local`` depends on this machine and time. ``files`` counts the changed files and ``removed_lines``
-    the lines removed from them; null in verdicts of versions that did not count them.
+    the lines removed from them; null in verdicts of versions that did not count them. ``removals`` names the captured
+    calls that removed text, as far as their texts are here; it is left out when verdicts are compared.
 
     The verdict rests on the records of ``chains``; ``chain_head`` is the SHA-256 over their heads (null without
     chains). It also rests on the known ``gaps`` (null if unreadable), on the ``index`` of changes if it was searched,
@@ -207,6 +230,7 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     local: LocalReport | None = None
     files: int | None = None
     removed_lines: int | None = None
+    removals: list[CallRemovals] = msgspec.field(default_factory=list)
 
 
 COUNT_FIELDS = ("files", "removed_lines")
@@ -214,10 +238,13 @@ COUNT_FIELDS = ("files", "removed_lines")
 
 
 def encode_portable_verdict(value: Mapping[str, Json]) -> bytes:
-    """Encode a verdict without ``local`` and the reasons that follow from it: equal for the same basis anywhere."""
+    """Encode a verdict without ``local``, the reasons that follow from it, and ``removals``.
+
+    It is equal for the same basis anywhere.
+    """
     every = value.get("reasons")
     reasons = [reason for reason in every if not _is_local_reason(reason)] if isinstance(every, list) else every
-    rest = {name: part for name, part in value.items() if name != "local"}
+    rest = {name: part for name, part in value.items() if name not in ("local", "removals")}
     if reasons != every and isinstance(reasons, list):
         level = _find_strictest_level(reasons)
         rest |= {"reasons": reasons, "level": level, "outcome": "found" if level == "block" else "fine"}

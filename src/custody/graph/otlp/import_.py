@@ -6,14 +6,16 @@ was killed continues when it is run again.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture.hook.event_home import load_redaction_key, record_capture_gap
+from custody.capture.secret_prefilter import SecretPrefilter
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import Digest, EventId, NaturalKey, RecordRef
 from custody.core.plural import count_noun
@@ -24,28 +26,56 @@ from custody.graph.otlp.span_file import SpanChunk, iterate_span_chunks
 from custody.graph.queries import SpanTables
 from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair, OtlpSpan
 from custody.graph.wire.report import ImportOtlpReport, SpanPlace, SpanRepairReport
-from custody.intake.record import redact_event_payload
-from custody.store import Store
+from custody.intake.record import may_any_event_have_secret, redact_event_payload
+from custody.store import Store, split_row_batches
 from custody.workspace.workspace import Workspace
 
 # Span events prepared for the store: without secrets, and certain to be readable.
 
 
+NAME_DIGITS = 32
+LOOK_SPANS = 50
+"""Spans that are searched for secrets together: if there is none, as mostly, each one is not searched."""
 SHORT_CHARS = 100
 """The length of texts after replacing a secret made one too long."""
 
 
-def arrival_from_span_event(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
+def arrival_from_span_event(
+    event: dict[str, Json], key: Callable[[], bytes], *, may_have_secret: bool = True
+) -> Arrival:
     """Return a span event ready to be appended; raise ``InputError`` if it cannot be stored."""
+    clean = redact_event_payload(event, key) if may_have_secret else event
     # Named by its content, so that a span is recognized wherever it is read from.
-    name = EventId(f"import-{sha256(dump_canonical_json(event)).hexdigest()[:32]}")
-    clean = redact_event_payload(event, key)
+    if clean is event:
+        arrival = arrival_from_json(EventId(""), event)
+        if not arrival.texts:
+            name = EventId(f"import-{arrival.entry.digest.hex()[:NAME_DIGITS]}")
+            return replace(arrival, entry=replace(arrival.entry, event=name))
+    name = EventId(f"import-{sha256(dump_canonical_json(event)).hexdigest()[:NAME_DIGITS]}")
     try:
         return arrival_from_json(name, clean)
     except InputError:
         if clean is event:
             raise
         return arrival_from_json(name, _truncate_span_event(clean))
+
+
+class ConvertedSpans(Struct, frozen=True):
+    """Some events of spans, or why they are none, and whether one of them may have a secret."""
+
+    results: Sequence[SpanEventResult | OtlpProblem]
+    may_have_secret: bool
+
+
+def convert_otlp_spans(
+    spans: Iterable[OtlpSpan | OtlpProblem], *, texts: bool, prefilter: SecretPrefilter | None = None
+) -> Iterator[ConvertedSpans]:
+    """Yield the events of spans in groups that are searched for secrets together."""
+    prefilter = prefilter or SecretPrefilter()
+    for group in split_row_batches(spans, LOOK_SPANS):
+        results = [span if isinstance(span, OtlpProblem) else span_event_from_otlp(span, texts=texts) for span in group]
+        events = [result.event for result in results if isinstance(result, SpanEventResult)]
+        yield ConvertedSpans(results, may_any_event_have_secret(events, prefilter))
 
 
 class SpanSpool:
@@ -181,6 +211,7 @@ class _OtlpImport:
         self._workspace, self._store, self._texts = workspace, store, texts
         own = store.own()
         self._before = None if own is None else store.tables.head(own)
+        self._prefilter = SecretPrefilter()
         self._batch: list[_Span] = []
         self._awaited: dict[tuple[str, str], _MissingParent] = {}
         self._repairs = OtlpRepairs()
@@ -196,23 +227,25 @@ class _OtlpImport:
             done = chunk.read
 
     def _chunk(self, path: Path, chunk: SpanChunk) -> None:
-        for span in chunk.spans:
-            if isinstance(span, OtlpProblem):
-                self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), chunk.line, span.what[:300]))
-                continue
-            result = span_event_from_otlp(span, texts=self._texts)
-            try:
-                self._take(result, str(path), chunk.line)
-            except InputError as error:
-                what = f"span '{span.id[:80]}': {error.message}"
-                self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), chunk.line, what[:300]))
+        for group in convert_otlp_spans(chunk.spans, texts=self._texts, prefilter=self._prefilter):
+            for result in group.results:
+                if isinstance(result, OtlpProblem):
+                    self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), chunk.line, result.what[:300]))
+                    continue
+                try:
+                    self._take(result, str(path), chunk.line, may_have_secret=group.may_have_secret)
+                except InputError as error:
+                    what = f"span '{str(result.event['span'])[:80]}': {error.message}"
+                    self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), chunk.line, what[:300]))
 
-    def _take(self, result: SpanEventResult, file: str, line: int | None) -> None:
+    def _take(self, result: SpanEventResult, file: str, line: int | None, *, may_have_secret: bool) -> None:
         event = result.event
         execution, span = str(event["execution"]), str(event["span"])
         place = SpanPlace(file, line, f"{execution}:{span}")
         parent = event.get("parent")
-        arrival = arrival_from_span_event(event, lambda: load_redaction_key(str(self._workspace.home)))
+        arrival = arrival_from_span_event(
+            event, lambda: load_redaction_key(str(self._workspace.home)), may_have_secret=may_have_secret
+        )
         self._batch.append(_Span(arrival, place, execution, span, None if parent is None else str(parent)))
         self._spans += 1
         self._left_out += result.left_out
@@ -239,7 +272,7 @@ class _OtlpImport:
             {(span.execution, span.parent) for span in batch if span.parent is not None}
         )
         appended = self._store.append([span.arrival for span in batch])
-        self._new += len(appended.made)
+        self._new += len(appended.stored)
         for span in batch:
             self._follow(span, stored)
             stored.add(span.name)

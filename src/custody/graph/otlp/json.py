@@ -131,7 +131,10 @@ def otlp_text_or_none(value: Json) -> str | None:
 
 def find_otlp_field(fields: OtlpFields, names: Iterable[str]) -> Json:
     """Return the first of these fields that has a value."""
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
+    for name in names:
+        if (value := fields.get(name)) is not None:
+            return value
+    return None
 
 
 def otlp_object_or_empty(value: Json) -> dict[str, Json]:

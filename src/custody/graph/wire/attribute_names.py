@@ -4,6 +4,7 @@ Only this file defines the kind, the name and the server of another tool's span.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from custody.core.views import SpanKind
@@ -143,6 +144,7 @@ TEXTS = (
 NOT_TEXTS = frozenset(("gen_ai.prompt.name",))
 
 
+@lru_cache(512)  # a program repeats few names in many spans
 def is_text_attribute(name: str) -> bool:
     """Return whether an attribute holds a prompt, an answer, a document or similar text.
 
@@ -231,8 +233,10 @@ def _kind_from_traceloop(attributes: Mapping[str, OtlpValue]) -> SpanKind | None
 
 
 def _find_text_attribute(attributes: Mapping[str, OtlpValue], names: tuple[str, ...]) -> str | None:
-    values = (attributes.get(name) for name in names)
-    return next((text for text in values if isinstance(text, str) and text.strip()), None)
+    for name in names:
+        if isinstance(text := attributes.get(name), str) and text.strip():
+            return text
+    return None
 
 
 def _strip_span_verb(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ from custody.cite.app.registry import cite_page
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
+from custody.core.wire.arrival import SPAN, SPANS
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 from custody.core.wire.time import format_timestamp
@@ -92,7 +93,7 @@ PROMPTS_MAX = 1000
 """Maximum prompts of one conversation; the first ones are returned."""
 T = TypeVar("T")
 TEXTLESS = frozenset(
-    "session link decision duplicate_answer source change span trace trace_link continues erased".split()
+    "session link decision duplicate_answer source change span spans trace trace_link continues erased".split()
 )
 """Kinds of records without text of conversations or files."""
 
@@ -126,12 +127,43 @@ def list_links_page(workspace: Workspace, after: str | None, limit: int) -> Link
 
 def list_spans_page(workspace: Workspace, after: str | None, limit: int) -> SpansPage:
     """List span events."""
+    start, skipped = _parse_span_cursor(after)
+    items: list[tuple[SpanItem, str]] = []
+    with workspace.reading() as store, store.reading():
+        for record in PageTables(store).records((SPAN, SPANS), start, limit + 1):
+            for n, span in enumerate(_iterate_record_spans(record, store.tables.payload(record)), 1):
+                if n > skipped:
+                    item = SpanItem(record=str(record.ref), at=_format_item_time(record), span=span)
+                    items.append((item, encode_page_cursor(str(record.store), [int(record.seq), n])))
+                if len(items) > limit:
+                    break
+            skipped = 0
+            if len(items) > limit:
+                break
+    return SpansPage(
+        items=[item for item, _ in items[:limit]], next=items[limit - 1][1] if len(items) > limit else None
+    )
 
-    def item(record: Record, payload: Json) -> SpanItem:
-        return SpanItem(record=str(record.ref), at=_format_item_time(record), span=payload)
 
-    items, following = list_records_page(workspace, ("span",), after, limit, item)
-    return SpansPage(items=items, next=following)
+def _iterate_record_spans(record: Record, payload: Json) -> Iterator[Json]:
+    """Yield the spans of a record; an erased one is null."""
+    if record.entry.kind == SPAN:
+        yield payload
+    elif isinstance(payload, dict) and isinstance(spans := payload.get("spans"), list):
+        yield from (span[1] if isinstance(span, list) else None for span in spans)
+
+
+def _parse_span_cursor(after: str | None) -> tuple[RecordRef | None, int]:
+    """Return the record before the next page, and how many spans of the following one earlier pages had."""
+    if after is None:
+        return None, 0
+    store, place = decode_page_cursor(after)
+    if not isinstance(place, list):
+        return _parse_record_cursor(after), 0  # of an earlier version, with one span per record
+    if not isinstance(store, str) or not (store.isalnum() and store.isascii()) or len(place) != 2:
+        raise make_cursor_error()
+    seq, n = map(check_cursor_number, place)
+    return RecordRef(StoreId(store), Seq(seq - 1)), n
 
 
 def list_evidence_page(workspace: Workspace, after: str | None, limit: int) -> EvidencePage:

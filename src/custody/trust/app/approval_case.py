@@ -35,7 +35,7 @@ from custody.trust.approval import (
 from custody.trust.assurance import CountingEntries, find_largest_reviewed_change, select_counting_entries
 from custody.trust.engine import can_override_decision, compute_trust, fold_entries, make_empty_fold, settle_score_state
 from custody.trust.levels import LevelCase
-from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
+from custody.trust.model import Approval, ChangeAuthor, CurrentModel, FileVoucher, Trust
 from custody.trust.past_decisions import HERE, AcceptanceMemory
 from custody.trust.queries import (
     ScoreTables,
@@ -49,7 +49,7 @@ from custody.trust.rules import TrustRules
 from custody.workspace.change import ChangeRange
 
 PATCH_COMMITS_MAX = 100
-"""The newest commits of a change that are searched for rejections."""
+"""The newest commits of a change that are searched for rejections; one with more needs a review."""
 FILE, LINK, SUBMODULE = 0o100644, 0o120000, 0o160000
 _ODD = {LINK: "is a link", SUBMODULE: "is a submodule"}
 
@@ -73,13 +73,14 @@ class ApprovalQuery:
     Without ``audit_key`` every change that would pass is selected for an audit, if any are.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of an approval
         self,
         store: Store,
         query: TrustQuery,
         change: ChangeRange,
         *,
         unknown_lines: int = 0,
+        vouchers: Sequence[FileVoucher] = (),
         policy: DecisionPolicy | None = None,
         audit_key: bytes | None = None,
     ) -> None:
@@ -88,6 +89,7 @@ class ApprovalQuery:
         self._change = change
         self._unknown_lines = unknown_lines
         self._policy = policy or DecisionPolicy()
+        self._unvouched = tuple(each.path for each in vouchers if not each.assurance.meets(self._policy.least))
         self._rater = DecisionRater(store, self._policy, query.now_ns)
         self._audit_key = audit_key
 
@@ -293,6 +295,8 @@ class ApprovalQuery:
             areas=list_trust_areas(change.files, rules),
             people=frozenset(_list_approval_author_names(change.people)),
             unknown_lines=self._unknown_lines,
+            unvouched=self._unvouched,
+            unsearched=max(0, len(change.commits) - PATCH_COMMITS_MAX),
             newest_ns=max(ScoreTables(self._store).newest_ns(), last_ns),
         )
 

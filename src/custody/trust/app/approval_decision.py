@@ -38,7 +38,15 @@ from custody.trust.approval import (
     refuse_unknown_author,
 )
 from custody.trust.assurance import CountingEntries
-from custody.trust.model import GATE_ACTOR, Approval, ChangeAuthor, DecisionType, ReviewReason, ReviewRequirement
+from custody.trust.model import (
+    GATE_ACTOR,
+    Approval,
+    ChangeAuthor,
+    DecisionType,
+    FileVoucher,
+    ReviewReason,
+    ReviewRequirement,
+)
 from custody.trust.queries import ScoreTables, list_unreviewed_decisions
 from custody.trust.rules import TrustRules
 from custody.trust.score import decision_complexity_from_lines
@@ -62,6 +70,7 @@ class ApprovalQuestion(Struct, frozen=True, kw_only=True):
 
     ``approver`` is the person who approves, None for the gate. ``damage`` is a change of the log, None if another check
     reports it. Without ``audit_key`` every change that would pass is selected for an audit, if any are.
+    ``vouchers`` say how far recorded edits explain each changed file.
     """
 
     change: ChangeRange
@@ -72,6 +81,7 @@ class ApprovalQuestion(Struct, frozen=True, kw_only=True):
     approver: str | None = None
     damage: str | None = None
     audit_key: bytes | None = None
+    vouchers: Sequence[FileVoucher] = ()
 
 
 class AuthorApproval(Struct, frozen=True):
@@ -311,6 +321,7 @@ class _ChangeApproval:
             question.query,
             question.change,
             unknown_lines=question.by.unknown,
+            vouchers=question.vouchers,
             policy=question.decisions,
             audit_key=question.audit_key,
         )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from custody.attribution.app.context import open_attribution
 from custody.core.assurance import Assurance
 from custody.core.errors import CustodyError, InputError, StoreError
 from custody.core.wire.time import format_timestamp
@@ -22,11 +23,12 @@ from custody.trust.app.approval_decision import (
 )
 from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.authors import AuthorBelief, AuthorLines, count_trust_author_lines
-from custody.trust.app.decision_assurance import load_base_decision_policy
+from custody.trust.app.decision_assurance import DecisionPolicy, load_base_decision_policy
+from custody.trust.app.file_vouchers import rate_file_vouchers
 from custody.trust.app.reservations import STORE
-from custody.trust.model import ReviewReason
+from custody.trust.model import FileVoucher, ReviewReason
 from custody.trust.wire import TrustApproveReport
-from custody.workspace.change import resolve_change_range
+from custody.workspace.change import ChangeRange, resolve_change_range
 from custody.workspace.machine import machine_user_name
 from custody.workspace.rules_in_force import load_rules_at_commit, warn_of_ignored_rules
 from custody.workspace.workspace import Workspace
@@ -48,7 +50,9 @@ def trust_approve(workspace: Workspace, request: ApprovalRequest) -> TrustApprov
     """
     change = resolve_change_range(workspace.repository, request.change)
     if not change.files:
-        raise InputError(f"'{request.change}' changes nothing", hint="pass a change, such as 'main..HEAD'")
+        raise InputError(
+            f"'{request.change}' changes nothing", hint="pass BASE..HEAD, where HEAD has commits that BASE lacks"
+        )
     effective, _ = load_rules_at_commit(workspace.repository, change.base, {})
     warn_of_ignored_rules(workspace, effective)
     decisions = load_base_decision_policy(workspace, change, effective)
@@ -58,6 +62,7 @@ def trust_approve(workspace: Workspace, request: ApprovalRequest) -> TrustApprov
     question = ApprovalQuestion(
         change=change,
         by=by,
+        vouchers=_rate_file_vouchers(workspace, change, by, decisions),
         query=make_approval_query(effective, workspace.now_ns()),
         decisions=decisions,
         place=budget_place_from_rules(effective),
@@ -81,6 +86,16 @@ def _ask(
         with workspace.reading() as store:
             alone = decide_change_approval(store, question)
         return SpentApproval(alone, "refused"), (refuse_unverifiable_budget(error.message),)
+
+
+def _rate_file_vouchers(
+    workspace: Workspace, change: ChangeRange, by: AuthorLines, decisions: DecisionPolicy
+) -> Sequence[FileVoucher]:
+    """Return how far recorded edits vouch for each file; without a minimum nothing has to."""
+    if decisions.least is Assurance.SELF_REPORTED:
+        return ()
+    with open_attribution(workspace, policy=decisions.team) as context:
+        return rate_file_vouchers(context, change, change.head, {author.agent for author in by.authors})
 
 
 def _select_approval_authors(found: AuthorLines, agent: str | None, belief: AuthorBelief) -> AuthorLines:

@@ -18,10 +18,12 @@ from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.record import Record
 from custody.core.view_merge import merge_session_views
 from custody.core.wire.claims import IMPORTED_KINDS, is_imported_record
+from custody.git import Repository
 from custody.ledger.queries import list_session_views
 from custody.store import Store
 from custody.trust.model import ChangeAuthor
 from custody.workspace.change import Addition
+from custody.workspace.rules_in_force import load_base_team_policy, load_rules_at_commit
 from custody.workspace.workspace import Workspace
 
 
@@ -70,6 +72,14 @@ class AuthorBelief(Struct, frozen=True):
 
 ANYBODY = AuthorBelief()
 """Every recording is believed, as without a policy."""
+
+
+def load_author_belief(repository: Repository, base: CommitSha | None) -> AuthorBelief:
+    """Return whom the policy in ``base`` believes about who wrote a change on top of it."""
+    if base is None:
+        return ANYBODY
+    least = load_rules_at_commit(repository, base, {})[0].settings_of("gate")["gate.assurance_min"].value
+    return AuthorBelief(load_base_team_policy(repository, base, base), Assurance(least))
 
 
 def count_trust_author_lines(

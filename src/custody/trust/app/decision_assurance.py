@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from custody.config import EffectiveRules, TeamPolicy, TeamReviewer
 from custody.core.assurance import Assurance
+from custody.core.commit_agents import list_co_authors
 from custody.core.identity import list_identities
 from custody.core.ids import CommitSha, RecordRef
 from custody.core.patterns import lazy_pattern
@@ -175,6 +176,7 @@ def _read_commit_people(repository: Repository, commit: CommitSha) -> frozenset[
 
 
 def _list_people(commits: Iterable[Commit]) -> frozenset[str]:
+    commits = list(commits)
     names = {
         raw.decode("utf-8", "replace")
         for commit in commits
@@ -182,5 +184,6 @@ def _list_people(commits: Iterable[Commit]) -> frozenset[str]:
         for raw in (person.name, person.email)
         if raw
     }
+    names |= {name for commit in commits for name in list_co_authors(commit.message.decode("utf-8", "replace"))}
     logins = {f"github:{match['login']}" for name in names if (match := _NOREPLY_EMAIL.fullmatch(name))}
     return list_identities(names | logins)

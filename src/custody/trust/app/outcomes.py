@@ -8,11 +8,12 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from custody.core.assurance import Assurance
 from custody.core.ids import StoreId
 from custody.core.wire.canonical import Json
 from custody.dupes.app.patch_identity import compute_patch_identity
 from custody.store import Store
-from custody.trust.app.authors import AuthorLines, count_trust_author_lines
+from custody.trust.app.authors import AuthorLines, count_trust_author_lines, load_author_belief
 from custody.trust.app.change_decisions import KnownDecisions, find_decision_agents, summarize_agent_decisions
 from custody.trust.app.decision_log import Log
 from custody.trust.app.decisions import TrustQuery, load_trust_rules, read_settled_decisions
@@ -75,11 +76,14 @@ def record_outcome(
 ) -> TrustOutcomeReport:
     """Record the outcome of a change: the same outcome again changes nothing, another one corrects the first.
 
-    Claims count for an agent only with ``believes_claims``: a service trusts its token holders.
+    Claims count for an agent only with ``believes_claims``: a service trusts its token holders. A team's minimum comes
+    first: else an agent would get credit for other people's changes by claiming their lines.
     """
     subject = resolve_outcome_subject(workspace.repository, request.change, request.landed_as)
+    belief = load_author_belief(workspace.repository, subject.base)
+    believes_claims = believes_claims and belief.least is Assurance.SELF_REPORTED
     by = (
-        count_trust_author_lines(workspace, list_change_additions(subject.files), subject.head)
+        count_trust_author_lines(workspace, list_change_additions(subject.files), subject.head, belief)
         if workspace.exists()
         else AuthorLines({})
     )

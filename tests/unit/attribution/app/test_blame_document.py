@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from custody.attribution.app.blame import blame
 from custody.attribution.app.blame_document import find_document_attributions
 from custody.attribution.app.context import open_attribution
 from custody.attribution.app.proposals import Proposals
@@ -14,6 +15,7 @@ from custody.attribution.queries.traces import (
     find_candidate_edits_at_revision,
     find_candidate_edits_by_session,
     find_commit_session_links,
+    find_longer_traced_files_in_window,
     find_traced_files,
     find_traced_files_at_revision,
     find_traced_files_in_window,
@@ -334,6 +336,34 @@ def test_invalid_input_is_reported(world: World) -> None:
             world.findings(None, *lines)
 
 
+def test_blame_merges_neighbors_of_one_trace_and_tier_and_keeps_their_commits(world: World) -> None:
+    world.traces(trace_of(world, a_range(1, 6), vcs=None)).links(
+        a_link(world.first, TRACE), a_link(world.second, TRACE)
+    )
+    assert [str(finding.segment.lines) for finding in world.findings(world.second)] == ["1", "2-4", "5-6"]
+    result = blame(world.workspace, "src/app.py", revision="HEAD", profile="document", with_commits=True)
+    (merged,) = result.report.attributions
+    assert (merged.start_line, merged.end_line, merged.trace_id) == (1, 6, TRACE)
+    assert merged.commits == [world.first, world.second]
+    assert [(block.start_line, block.commits) for block in result.blocks] == [
+        (1, [world.first]),
+        (2, [world.second]),
+        (5, [world.first]),
+    ]
+
+
+def test_a_longer_absolute_path_matches_in_the_time_window_(world: World) -> None:
+    longer = {"vcs": None, "timestamp": timestamp(SECOND_AT - 30)}
+    world.traces(a_trace("/home/ana/checkout/src/app.py", a_conversation(a_range(2, 4)), **longer))
+    assert signals(world.findings(world.second)[1]) == ["range_match", "timestamp_match"]
+
+
+def test_a_longer_path_of_another_file_with_the_same_end_of_its_name_does_not_match(world: World) -> None:
+    longer = {"vcs": None, "timestamp": timestamp(SECOND_AT - 30)}
+    world.traces(a_trace("/home/ana/checkout/other-src/app.py", a_conversation(a_range(2, 4)), **longer))
+    assert world.answers(world.second)[1] == ("2-4", NONE_TOUCHED)
+
+
 # --- look-ups ---------------------------------------------------------------------------------------------------------
 
 
@@ -341,7 +371,7 @@ def test_invalid_input_is_reported(world: World) -> None:
 def test_every_look_up_uses_an_index(tmp_path: Path) -> None:
     with a_sqlite_store(tmp_path) as store:
         asked = _record_queries(store)
-        assert len(asked) == 6
+        assert len(asked) == 7
         for sql, values in asked:
             plan = " ".join(str(row[3]) for row in store.db.rows(f"EXPLAIN QUERY PLAN {sql}", values))
             assert "USING INDEX" in plan or "USING COVERING INDEX" in plan, (sql, plan)
@@ -361,6 +391,7 @@ def _record_queries(store: Store) -> list[tuple[str, Any]]:
     find_traced_files_at_revision(store, sha, 7)
     find_traced_files(store, SessionId("t"))
     find_traced_files_in_window(store, [path, path], since_ns=0, until_ns=1)
+    find_longer_traced_files_in_window(store, path, since_ns=0, until_ns=1)
     find_candidate_edits_at_revision(store, path, sha)
     find_candidate_edits_by_session(store, SessionId("s"), path)
     find_commit_session_links(store, sha)

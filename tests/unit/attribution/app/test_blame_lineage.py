@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from custody.attribution.app.blame import blame
-from custody.attribution.app.findings import BEFORE_CAPTURE, NOT_THIS_CALL, NOTHING_SHOWS, TOO_LITTLE
+from custody.attribution.app.findings import (
+    BEFORE_CALLS,
+    BEFORE_CAPTURE,
+    NOT_THIS_CALL,
+    NOTHING_SHOWS,
+    SAYS_LITTLE,
+    TOO_LITTLE,
+)
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, digest_from_bytes
 from custody.core.paths import Lines
@@ -74,7 +81,7 @@ def test_added_lines_are_the_agents_and_the_others_have_no_evidence(scene: Scene
     recorded_edit(scene)
     assert scene.marks() == MARKED
     none, agent = scene.said()
-    assert (none.start_line, none.end_line, none.reason) == (1, 3, NOTHING_SHOWS)
+    assert (none.start_line, none.end_line, none.reason) == (1, 3, BEFORE_CALLS)
     assert (agent.start_line, agent.end_line, agent.share, agent.session_id) == (4, 5, 1.0, "s1")
     assert agent.agent == "claude-code"
     assert agent.tool_call_id == "c10"
@@ -251,6 +258,52 @@ def test_lines_follow_a_rename_and_a_move_to_another_file(scene: Scene) -> None:
     assert (scene.marks("other.py"), scene.marks("third.py")) == ("...", ".AA")
     moved = scene.said("third.py")[1]
     assert (moved.commits, moved.signals[1]) == ([second, scene.built.head()], "revision_parent")
+
+
+IDIOM = ("    ctx, cancel = a_context.with_timeout(background)", "    defer_until_the_end(cancel)")
+
+
+@pytest.mark.parametrize(("path", "mark"), [("other.py", "."), ("app.py", "A")])
+def test_an_idiom_repeated_after_the_agents_edit_was_discarded_needs_a_session_that_wrote_both(
+    scene: Scene, path: str, mark: str
+) -> None:
+    base = scene.committed(at=-100, app__py=OLD, third__py=OLD)
+    scene.edited("third.py", OLD, OLD + text(*IDIOM), at=10, head=base)  # never committed
+    scene.edited(path, OLD, OLD + "an_edit_of_the_session = 1\n", at=12, head=base)
+    scene.committed(base, at=20, third__py=OLD, app__py=OLD + text(*IDIOM))
+    assert scene.marks() == "..." + 2 * mark
+    scene.committed(base, at=25, third__py=OLD, app__py=OLD + text(IDIOM[0]))
+    assert scene.marks() == "....", "one line is never carried from another file"
+
+
+def test_a_block_of_distinctive_lines_moves_and_its_signals_name_the_recorded_place(scene: Scene) -> None:
+    base = scene.committed(at=-100, third__py=OLD)
+    block = text(
+        "def discount(prices, percent):", "    net = total(prices) - rebate(prices)", "    return net * percent"
+    )
+    scene.edited("third.py", OLD, OLD + block, at=10, head=base)
+    scene.committed(base, at=20, third__py=OLD, app__py=block)
+    (moved,) = scene.said()
+    assert {signal.name: signal.why for signal in moved.evidence if signal.points in (10, 30)} == {
+        "content_hash": "the trace has exactly this text in 'third.py', lines 4-6",
+        "range_match": "the trace recorded an edit of 'third.py', lines 4-6, which moved to 'app.py', lines 1-3",
+    }
+
+
+def test_signals_name_the_lines_as_recorded_when_they_have_other_numbers_now(scene: Scene) -> None:
+    base, agents = committed_edit(scene)
+    scene.committed(agents, at=30, app__py="a_line = on_top\n" + NEW)
+    assert base
+    whys = [signal.why for signal in scene.said()[-1].evidence]
+    assert "the trace recorded an edit of 'app.py', lines 4-5, now lines 5-6" in whys
+
+
+def test_the_reason_for_an_unknown_line_says_what_captured_texts_show(scene: Scene) -> None:
+    base = scene.committed(at=-100, other__py=OLD)
+    scene.edited("app.py", OLD + "}\n", OLD + "}\n" + ADDED, at=10, head=base)
+    scene.committed(base, at=20, app__py="never_seen_line = 1\n" + OLD + "}\nnever_seen_either = 2\n" + ADDED)
+    reasons = [(one.start_line, one.end_line, one.reason) for one in scene.said() if one.kind == "none"]
+    assert reasons == [(1, 1, NOTHING_SHOWS), (2, 4, BEFORE_CALLS), (5, 5, SAYS_LITTLE), (6, 6, NOTHING_SHOWS)]
 
 
 def test_lines_copied_by_a_person_while_the_agents_stay_where_they_were_are_none(scene: Scene) -> None:
@@ -536,7 +589,7 @@ def test_late_evidence_is_used_where_only_words_agree_and_beyond_the_old_horizon
     base = scene.committed(at=-864_000, app__py=OLD)
     scene.edited("other.py", None, text("something_entirely = different()"), at=0)
     assert scene.said("app.py", base)[0].reason == BEFORE_CAPTURE
-    other_words = OLD.replace("source", "origin").replace("_module", "_package").replace("(price)", "(price, now)")
+    other_words = OLD.replace("source", "origin").replace("_module", "_package").replace("(price)", "[price]")
     scene.edited("app.py", None, other_words, at=-864_010)
     kept = scene.marks("app.py", base)
     with scene.workspace.writing() as store:

@@ -11,10 +11,12 @@ from custody.attribution.cli import render_blame
 from custody.core.errors import GitError
 from custody.git import Repository
 from custody.terminal.screen import Screen, text_columns
-from tests.builders.cli import Ran
+from tests.builders.cli import Ran, spool_of
+from tests.builders.events import an_event
 from tests.builders.hooks import a_recorded_edit, a_recorded_event, a_recorded_session
 from tests.builders.in_process import custody
 from tests.builders.lines import SESSION, Scene, moment, text
+from tests.builders.repo import a_repository
 
 OLD = text("import alpha_module", "price = read_price(source)")
 LINE = "total = price * count * rate"
@@ -23,6 +25,7 @@ TYPED = OLD + text("def discount(prices, percent):", f"    {LINE} + tax", "typed
 
 FIELDS = {
     "claims",
+    "last_changes",
     "start_line",
     "end_line",
     "class",
@@ -130,7 +133,7 @@ def test_nothing_but_the_summary_is_wider_than_the_terminal(scene: Scene, column
 
 def test_verbose_explains_each_block_above_it(scene: Scene) -> None:
     lines = blamed(scene, "app.py", "-v", "-L", "2,4").out.splitlines()[2:]
-    assert lines[0].endswith("| no captured edit shows this text")
+    assert lines[0].endswith("| this text was in the file before any captured edit of it")
     assert "| claude-code, maker/model-1, certain (tier 1, 1.00), recorded; session s1" in lines[2]
     assert "| prompt: add a discount" in lines[3]
     assert [line.split("|")[1].split(":")[0].strip() for line in lines[4:9]] == [
@@ -324,3 +327,34 @@ def test_what_a_file_holds_cannot_move_the_cursor(scene: Scene) -> None:
     scene.wrote("odd.py", b"one \x1b[2J \xff line\n")
     ran = blamed(scene, "odd.py")
     assert ran.out.splitlines()[2] == "? unknown  uncommitted  1  one \\x1b[2J \\udcff line"
+
+
+def test_removed_text_is_listed_below_who_removed_it(tmp_path: Path) -> None:
+    made = a_repository(tmp_path / "removals")
+    old = "import alpha_module\nif user.is_known and user.may_pay(price):\n    settle(user, price)\n    log(user)\n"
+    weak = "import alpha_module\nif user.is_known:\n    settle(user, price)\n"
+    base = made.commit({b"a.py": old.encode()}, at=1_767_000_000)
+    spool_of(made.path).put(an_event("edit", id="e1", call="c1", path="a.py", before=old, after=weak, head=base))
+    commit = made.commit({b"a.py": weak.encode()}, base, at=1_769_862_000)
+    made.checkout()
+    (made.path / "a.py").write_text(weak.replace("import alpha_module\n", ""), "utf-8")
+    ran = custody(made.path, "blame", "a.py", "--removed", "HEAD~1")
+    assert ran.out.splitlines() == [
+        f"a.py removed since {base[:7]}, at the work tree",
+        "",
+        "unknown author, uncommitted (no captured call removed this text)",
+        "- 1  import alpha_module",
+        "",
+        f"robot, model unknown, call c1, {commit[:7]}; session s1",
+        "- 2  if user.is_known and user.may_pay(price):",
+        "     lost and user may_pay price; now line 1",
+        "- 4      log(user)",
+        "",
+        "2 lines removed, 1 line shortened",
+    ]
+    assert "| line 1" not in ran.out
+    verbose = custody(made.path, "blame", "a.py", "-v").out
+    assert "line 1: call c1 removed 4 words: and user may_pay price" in verbose
+    wrong = custody(made.path, "blame", "a.py", "--removed", "HEAD~1", "--porcelain")
+    assert (wrong.status, "--removed cannot be combined" in wrong.err) == (2, True)
+    assert custody(made.path, "blame", "a.py", "--removed", "nowhere").status == 2

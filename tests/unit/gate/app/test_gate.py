@@ -14,9 +14,11 @@ from custody.capture.hook.event_home import record_capture_gap
 from custody.core.errors import InputError
 from custody.core.wire.time import format_timestamp
 from custody.gate.app.gate import GateRequest, gate
+from custody.gate.cli import render_verdict
 from custody.gate.model import CODES
 from custody.gate.wire.report import GateReport
 from custody.ledger.records import erase_record_bodies
+from custody.terminal.screen import Screen
 from custody.trust.app.show import trust_list
 from custody.workspace.change import resolve_change_range
 from custody.workspace.workspace import Workspace
@@ -399,3 +401,36 @@ def gap(world: World, at: int, words: str) -> None:
     """Record a gap at that time."""
     with (home_of(world.built.path) / "gaps").open("a") as file:
         file.write(f"{at * NS} {words}\n")
+
+
+def test_a_verdict_names_the_calls_that_removed_lines_and_words(world: World) -> None:
+    weaker = b"one = first()\n"
+    built = world.built
+    world.edited(weaker)
+    world.second = built.commit({b"a.py": weaker}, world.first, at=NOON + 100)
+    (removal,) = world.said().removals
+    assert (removal.path, removal.agent, removal.lines, removal.words) == ("a.py", RECORDED_AGENT, 1, 1)
+    assert removal.tool_call_id is not None
+    assert [(line.line, line.words) for line in removal.shortened] == [(1, ["1"])]
+    assert render_removal(world.said()) == [
+        f"claude-code call {removal.tool_call_id} removed 1 line and 1 word: a.py:1 (1)"
+    ]
+
+
+def test_a_change_that_only_removes_lines_names_the_call_too(world: World) -> None:
+    rest = b"one = first(1)\n"
+    world.edited(rest)
+    world.second = world.built.commit({b"a.py": rest}, world.first, at=NOON + 100)
+    (removal,) = world.said().removals
+    assert (removal.lines, removal.words, removal.shortened) == (1, 0, [])
+
+
+def test_what_a_person_removed_names_no_call(world: World) -> None:
+    world.edited()
+    world.second = world.built.commit({b"a.py": NEW.replace(b"two = second(2)\n", b"")}, world.first, at=NOON + 200)
+    assert world.said().removals == []
+
+
+def render_removal(report: GateReport) -> list[str]:
+    lines = (str(line) for line in render_verdict(report, Screen(), "change", verbose=True))
+    return [line for line in lines if " removed " in line]

@@ -4,8 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from custody.attribution.model import Grade, LineOwner
+from custody.core.assurance import Assurance
 from custody.core.record import RecordingGap
 from custody.gate.model import AddedRange, MissingEvidence
+from custody.trust import FileVoucher
 from tests.unit.gate.builders import (
     HOUR_NS,
     NOON_NS,
@@ -32,8 +34,12 @@ def test_a_change_that_adds_nothing_gives_no_reason_whatever_is_missing() -> Non
     assert codes(a_change(gaps=[RecordingGap(None, "lost")])) == []
 
 
+def unvouched(*paths: str) -> tuple[FileVoucher, ...]:
+    return tuple(FileVoucher(path, Assurance.SELF_REPORTED) for path in paths)
+
+
 def test_a_change_that_only_removes_needs_a_voucher_under_a_team_policy() -> None:
-    removed = replace(a_change(), unattributed=("a.py", "b.py"))
+    removed = replace(a_change(), vouchers=unvouched("a.py", "b.py"))
     assert (codes(removed), removed.assurance.value) == ([], "self-reported")
     (reason,) = verdict(removed, rules_with(assurance_min="enrolled")).reasons
     assert (reason.code.value, reason.level.value, [spot.path for spot in reason.spots]) == (
@@ -43,6 +49,17 @@ def test_a_change_that_only_removes_needs_a_voucher_under_a_team_policy() -> Non
     )
     assert "'a.py'; 'b.py'" in reason.sentence
     assert codes(a_change(), rules_with(assurance_min="witnessed")) == []
+
+
+def test_removed_lines_beside_vouched_ones_need_a_voucher_too() -> None:
+    added = a_change(replace(agents(), assurance=Assurance.ENROLLED))
+    beside = replace(added, vouchers=unvouched("b.py"))
+    strict = rules_with(assurance_min="enrolled")
+    assert "ATTR-NONE" not in codes(added, strict)
+    assert "ATTR-NONE" in codes(beside, strict)
+    assert (codes(beside), beside.assurance) == ([], Assurance.SELF_REPORTED)
+    vouched = replace(beside, vouchers=(FileVoucher("b.py", Assurance.ENROLLED),))
+    assert "ATTR-NONE" not in codes(vouched, strict)
 
 
 def test_where_nothing_was_recorded_that_is_the_only_reason() -> None:

@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from custody.attribution import LineOwner
+from custody.core.assurance import Assurance
 from custody.gate.model import AddedRange, MissingEvidence, ReasonCode, VerdictLevel
-from custody.trust.model import Approval, ReviewReason, ReviewRequirement
+from custody.trust.model import Approval, FileVoucher, ReviewReason, ReviewRequirement
 from tests.unit.gate.builders import (
     FINE,
     OTHER,
@@ -80,7 +81,9 @@ def test_by_default_it_never_blocks_and_a_policy_may() -> None:
 
 
 def test_a_rejected_change_without_lines_of_agents_is_named() -> None:
-    (reason,) = verdict(replace(a_change(), unattributed=("a.py",), rejected_by="ana")).reasons
+    (reason,) = verdict(
+        replace(a_change(), vouchers=(FileVoucher("a.py", Assurance.SELF_REPORTED),), rejected_by="ana")
+    ).reasons
     assert (reason.code.value, reason.sentence) == (
         "TRUST-REJECTED",
         "this change was already rejected or reverted by ana",

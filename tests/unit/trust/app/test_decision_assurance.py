@@ -111,6 +111,23 @@ class TestSignatures:
         append(world, signed(a_decision_event(world, operator="olga"), by_device(device)))
         assert rated(world, a_team(device.public, *accounts)) == [SELF]
 
+    def test_a_co_author_witnesses_nothing(self, world: TrustWorld, device: DeviceKey) -> None:
+        message = b"Squashed\n\nCo-authored-by: Ana <12+ana@users.noreply.github.com>"
+        commit = world.built.commit(
+            {b"b.py": b"b\n"}, world.first, message=message, author=b"Bot <bot@example.invalid>"
+        )
+        append(world, signed(a_decision_event(world, commit=commit), by_device(device)))
+        append(
+            world,
+            a_decision_event(world, id="2", commit=commit, witness={"kind": "host", "by": "github:ana"}),
+            "trust-2",
+        )
+        chain = frozenset((own_chain(world),))
+        assert rated(world, a_team(device.public, "github:ana"), ratings=ChainRatings(chain, chain, chain)) == [
+            ENROLLED,
+            ENROLLED,
+        ]
+
     def test_without_the_commit_its_authors_are_unknown(self, world: TrustWorld, device: DeviceKey) -> None:
         append(world, signed(a_decision_event(world, commit="f" * 40), by_device(device)))
         assert rated(world, a_team(device.public)) == [SELF]

@@ -222,3 +222,18 @@ def test_an_svg_loads_and_runs_nothing(built: Built) -> None:
     assert not any("\x1b" in word for word in words)
     assert custody(built.path, "why", "a.py:4", "--svg").out == ran.out
     assert custody(built.path, "why", "a.py:4", "--svg", "--json").status == 2
+
+
+def test_a_call_that_weakened_a_line_is_named_with_the_removed_words(tmp_path: Path) -> None:
+    made = a_repository(tmp_path / "repository")
+    guarded, weak = "if user.is_known and user.may_pay(price):\n", "if user.is_known:\n"
+    base = made.commit({b"a.py": guarded.encode()}, at=1_767_000_000)
+    spool_of(made.path).put(an_event("edit", id="e1", call="c1", path="a.py", before=guarded, after=weak, head=base))
+    commit = made.commit({b"a.py": weak.encode()}, base, at=1_769_862_000)
+    made.checkout()
+    ran = custody(made.path, "why", "a.py:1")
+    assert "removed     call c1 removed 4 words: and user may_pay price" in ran.out
+    assert "last change: call c1, +0 -4 words (and user may_pay price)" in custody(made.path, "why", "a.py:1", "-v").out
+    person = made.commit({b"a.py": b"if user:\n"}, commit, at=1_769_863_000)
+    made.checkout()
+    assert f"last change: commit {person[:12]}, +0 -1 word (is_known)" in custody(made.path, "why", "a.py:1", "-v").out

@@ -13,10 +13,18 @@ from typing import Any
 from msgspec import Struct, field
 
 from custody.capture.agent_event import PendingCalls
+from custody.capture.agents.claude.subagents import (
+    SUFFIX,
+    find_subagent_launches,
+    list_started_calls,
+    session_from_file_name,
+    unwrap_progress_line,
+)
 from custody.capture.agents.claude.tool_calls import EDITS, find_edited_path, find_short_commit, select_source_input
 from custody.capture.agents.claude.views import (
     extract_prompt_text,
     has_tool_failed,
+    list_message_blocks,
     list_tool_results,
     read_shell_run,
     views_from_transcript_event,
@@ -28,7 +36,6 @@ from custody.capture.line_reader import (
     list_transcript_files,
     locate_agent_folder,
     read_json_object,
-    read_small_agent_file,
 )
 from custody.capture.transcripts import (
     ChangedFile,
@@ -36,25 +43,22 @@ from custody.capture.transcripts import (
     OpenedSessions,
     SkippedLine,
     Starts,
-    SubagentLaunch,
     TranscriptLine,
     TranscriptReader,
     check_agent_version,
+    find_first_timestamp,
     is_transcript_id,
     read_transcript_objects,
     transcript_id_from_digest,
     update_timestamp,
 )
-from custody.capture.typed_field import Fields, first_payload_string, get_agent_model, get_fields, get_items, get_string
+from custody.capture.typed_field import Fields, get_agent_model, get_fields, get_items, get_string
 from custody.core.ids import AgentName
-from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import EDITING, excerpt_long_texts
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import format_timestamp
 
 KNOWN_MAJOR = 2
 """The newest major version that this reader was tested with."""
-SUFFIX = ".jsonl"
 NAME_MAX = 200
 """Claude Code cuts the names of its project folders to this length."""
 SIDE_LINES_MAX = 100_000
@@ -67,8 +71,6 @@ SKIPPED_TYPES = frozenset(
 """Types without effects. Other unknown types are counted in the report by name."""
 COMPACTING = "acompact"
 """Prefix of the ids of agents that only summarize their own session."""
-
-_AGENT_ID = lazy_pattern(r"\bagentId: ([0-9A-Za-z_-]{1,100})")
 
 
 def locate_claude_projects(environment: Mapping[str, str]) -> Path:
@@ -102,28 +104,11 @@ def is_claude_transcript_line(first: bytes) -> bool:
     return isinstance(line.get("type"), str) and any(mark in line for mark in marks)
 
 
-def find_subagent_launches(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
-    """Yield launches from progress lines, from results that name a subagent, and from a subagent's metadata file."""
-    known: set[bytes] = set()
-    for line in lines:
-        if b"agentId" not in line.data or (b'"agent_progress"' not in line.data and b"tool_result" not in line.data):
-            continue
-        mark = _extract_subagent_progress_key(line.data)
-        if mark is not None and mark in known:
-            continue
-        for started in _parse_subagent_launches(line.data):
-            if mark is not None:
-                known.add(mark)
-            yield started
-    yield from _read_subagent_metadata(file)
-
-
 def read_transcript(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
-    """Yield the result of each line."""
-    state = _TranscriptState(
-        starts, session=_session_from_file_name(file), at=format_timestamp(file.stat().st_mtime_ns)
-    )
-    yield from read_transcript_objects(lines, state.line)
+    """Yield the result of each line; lines before the first one with a time have its time."""
+    at, together = find_first_timestamp(lines)
+    state = _TranscriptState(starts, session=session_from_file_name(file), at=at)
+    yield from read_transcript_objects(together, state.line)
 
 
 def trim_event_outputs(event: dict[str, Json]) -> dict[str, Json]:
@@ -169,7 +154,7 @@ class _TranscriptState(Struct):
 
     starts: Starts
     session: str
-    at: str
+    at: str | None
     opened: OpenedSessions = field(default_factory=OpenedSessions)
     waiting: PendingCalls = field(default_factory=PendingCalls)
     prompts: dict[str, str] = field(default_factory=dict)
@@ -186,6 +171,7 @@ class _TranscriptState(Struct):
         if version is not None and version not in self.versions:
             self.versions.add(version)
             yield from check_agent_version(line.number, version, KNOWN_MAJOR)
+        value = unwrap_progress_line(value)
         self.at, problems = update_timestamp(line.number, value.get("timestamp"), self.at)
         yield from problems
         self.session = get_string(value.get("sessionId")) or self.session
@@ -195,17 +181,18 @@ class _TranscriptState(Struct):
         self, line: FileLine, value: dict[str, Json], version: str | None
     ) -> TranscriptLine | SkippedLine:
         kind = get_string(value.get("type")) or "(no type)"
-        if (get_string(value.get("agentId")) or "").startswith(COMPACTING):
+        subagent, parent = self._agent(value)
+        if (subagent or get_string(value.get("agentId")) or "").startswith(COMPACTING):
             return SkippedLine(kind, True, version)
         slim = SLIM.get(kind, _skip_transcript_line)(value)
-        subagent, parent = self._agent(value)
         spoken = None if subagent is not None else get_agent_model(get_fields(value.get("message")).get("model"))
         # One model speaks in a file, whichever session its lines belong to.
         opens = None if slim is None else self.opened.opens(self.session, spoken, speaker="")
-        if slim is None or (kind == "assistant" and opens is None and not _has_message_content(slim)):
+        has_content = slim is not None and (kind != "assistant" or opens is not None or _has_message_content(slim))
+        if slim is None or self.at is None or not has_content:
             return SkippedLine(kind, kind in SKIPPED_TYPES or kind in SLIM, version)
-        begun = self._begin(value, line.size) if kind == "assistant" else 0
-        calls = self._finish(value) if kind == "user" else []
+        begun = self._begin(value, line.size) if kind in ("assistant", "progress") else 0
+        calls = self._finish(value) if kind in ("user", "progress") else []
         return TranscriptLine(
             line=line.number,
             id=_transcript_line_id(value, line.data),
@@ -221,6 +208,10 @@ class _TranscriptState(Struct):
             parent_call=parent,
             opens=opens,
             begun=begun,
+            subagent_calls=()
+            if subagent is None
+            else (*list_started_calls(value), *(str(call["id"]) for call in calls)),
+            is_repeated=kind == "progress",
         )
 
     def _agent(self, value: Fields) -> tuple[str | None, str | None]:
@@ -249,7 +240,7 @@ class _TranscriptState(Struct):
     def _begin(self, value: Fields, size: int) -> int:
         """Remember the calls that start on a line until their results come; return their number."""
         count = 0
-        for block in map(get_fields, get_items(get_fields(value.get("message")).get("content"))):
+        for block in list_message_blocks(value):
             call, name = get_string(block.get("id")), get_string(block.get("name"))
             if block.get("type") == "tool_use" and call and name:
                 count += 1
@@ -293,7 +284,7 @@ def _drop_thinking_block(block: Json) -> Json:
 
 
 def _has_message_content(value: Fields) -> bool:
-    blocks = [get_fields(block) for block in get_items(get_fields(value.get("message")).get("content"))]
+    blocks = list_message_blocks(value)
     return any(
         block.get("type") == "tool_use"
         or (block.get("type") == "text" and (get_string(block.get("text")) or "").strip())
@@ -343,16 +334,13 @@ def _slim_system_line(value: dict[str, Json]) -> dict[str, Json] | None:
 
 
 def _slim_progress_line(value: dict[str, Json]) -> dict[str, Json] | None:
-    """Return which subagent made which calls; the message itself is in the subagent's own file."""
-    data = get_fields(value.get("data"))
-    message = get_fields(get_fields(data.get("message")).get("message"))
-    uses = [block for block in map(get_fields, get_items(message.get("content"))) if block.get("type") == "tool_use"]
-    if data.get("type") != "agent_progress" or get_string(data.get("agentId")) is None or not uses:
+    """Return a call of a subagent, or the result of one, as the parent's file repeats it."""
+    if get_string(get_fields(value.get("data")).get("agentId")) is None:
         return None
-    calls: list[Json] = [{"type": "tool_use", "id": block.get("id"), "name": block.get("name")} for block in uses]
-    names = ("uuid", "type", "sessionId", "timestamp", "version", "cwd", "parentToolUseID")
-    facts: dict[str, Json] = {"type": "agent_progress", "agentId": data.get("agentId")}
-    return {**{key: value[key] for key in names if key in value}, "data": facts, "message": {"content": calls}}
+    if list_tool_results(value):
+        return _slim_user_line(value)
+    uses: list[Json] = [dict(block) for block in list_message_blocks(value) if block.get("type") == "tool_use"]
+    return {**value, "message": {**get_fields(value["message"]), "content": uses}} if uses else None
 
 
 def _keep_transcript_line(value: dict[str, Json]) -> dict[str, Json] | None:
@@ -425,66 +413,11 @@ def _trim_message_block(block: Json) -> Json:
     return excerpt_long_texts(block) if block.get("type") in ("image", "document") else block
 
 
-# --- subagents --------------------------------------------------------------------------------------------------------
-
-
-def _extract_subagent_progress_key(data: bytes) -> bytes | None:
-    """Return the key that all progress lines of one subagent share; None for other lines."""
-    if b'"agent_progress"' not in data:
-        return None
-    at, by = data.rfind(b'"agentId":"'), data.rfind(b'"parentToolUseID":"')
-    return data[at : at + 120].split(b",")[0] + data[by : by + 220].split(b",")[0] if at >= 0 and by >= 0 else None
-
-
-def _parse_subagent_launches(data: bytes) -> Iterator[SubagentLaunch]:
-    value = read_json_object(data)  # a damaged line is reported when it is read in full
-    session = get_string(value.get("sessionId")) or ""
-    name, call = get_string(get_fields(value.get("data")).get("agentId")), get_string(value.get("parentToolUseID"))
-    if value.get("type") == "progress":
-        if name is not None and call is not None:
-            yield SubagentLaunch(session, name, call)
-        return
-    results = list_tool_results(value)
-    for result in results:
-        name = get_string(get_fields(value.get("toolUseResult")).get("agentId")) if len(results) == 1 else None
-        match = _AGENT_ID.search(_join_message_text(result.get("content")))
-        call = get_string(result.get("tool_use_id"))
-        if name is None and match is not None and value.get("isSidechain") is True:
-            # A subagent's own file has no structured results: only the text names the agents that it started.
-            name = match[1]
-        if name is not None and call is not None:
-            yield SubagentLaunch(session, name, call)
-
-
-def _read_subagent_metadata(file: Path) -> Iterator[SubagentLaunch]:
-    """Yield the launch from the metadata file beside a subagent's transcript, in versions that write one."""
-    meta = file.with_name(file.name.removesuffix(SUFFIX) + ".meta.json")
-    # Optional: the transcripts usually contain the same.
-    fields = read_json_object(read_small_agent_file(meta)) if file.name.startswith("agent-") else {}
-    names = ("toolUseId", "toolUseID", "tool_use_id", "parentToolUseId", "parentToolUseID")
-    call = first_payload_string(fields, names)
-    if call is not None:
-        agent = file.name.removeprefix("agent-").removesuffix(SUFFIX)
-        yield SubagentLaunch(get_string(fields.get("sessionId")) or _session_from_file_name(file), agent, call)
-
-
-def _join_message_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    return " ".join(get_string(get_fields(block).get("text")) or "" for block in get_items(content))
-
-
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
 def _read_line_folder(data: bytes) -> str | None:
     return get_string(read_json_object(data).get("cwd"))
-
-
-def _session_from_file_name(file: Path) -> str:
-    """Return the session by its file: ``<session>.jsonl`` or ``<session>/subagents/agent-….jsonl``."""
-    name = file.parent.parent.name if file.parent.name == "subagents" else file.name.removesuffix(SUFFIX)
-    return name if is_transcript_id(name) else "unknown"
 
 
 def _transcript_line_id(value: Fields, data: bytes) -> str:

@@ -45,8 +45,12 @@ def views_from_transcript_event(event: TranscriptEvent) -> tuple[View, ...]:
 
 def list_tool_results(line: Fields) -> list[Fields]:
     """Return the tool results of a line."""
-    blocks = map(get_fields, get_items(get_fields(line.get("message")).get("content")))
-    return [block for block in blocks if block.get("type") == "tool_result"]
+    return [block for block in list_message_blocks(line) if block.get("type") == "tool_result"]
+
+
+def list_message_blocks(line: Fields) -> list[Fields]:
+    """Return the parts of a line's message; none if it is one text."""
+    return [get_fields(block) for block in get_items(get_fields(line.get("message")).get("content"))]
 
 
 def extract_prompt_text(line: Fields) -> str | None:
@@ -85,8 +89,8 @@ def read_shell_run(arguments: Fields, result: Fields, response: Fields) -> Shell
 
 
 def _read_assistant_line(event: TranscriptEvent, line: Fields) -> Iterator[View]:
-    """Yield the calls that start on a line; a parent's file repeats those of a subagent as progress."""
-    for block in map(get_fields, get_items(get_fields(line.get("message")).get("content"))):
+    """Yield the calls that start on a line."""
+    for block in list_message_blocks(line):
         call, name = get_string(block.get("id")), get_string(block.get("name"))
         if block.get("type") == "tool_use" and call and name:
             reference, about = CallReference(call, name), find_call_subject(block.get("input"))
@@ -98,6 +102,13 @@ def _read_assistant_line(event: TranscriptEvent, line: Fields) -> Iterator[View]
                 model=_read_message_model(line),
                 about=about,
             )
+
+
+def _read_progress_line(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    """Yield a subagent's calls and results as its parent's file repeats them; its own file has the same ids."""
+    yield from _read_assistant_line(event, line)
+    if list_tool_results(line):
+        yield from _read_user_line(event, line)
 
 
 def _read_user_line(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -155,7 +166,7 @@ LINES: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = Mappi
     {
         "assistant": _read_assistant_line,
         "user": _read_user_line,
-        "progress": _read_assistant_line,
+        "progress": _read_progress_line,
         "pr-link": _read_pull_request_line,
     }
 )
