@@ -46,8 +46,8 @@ def _list_replacements(lines: Sequence[str], files: Sequence[str]) -> Iterator[d
             # A block without a name is of the last file; one of a file that was not edited is not.
             last = path or (None if any(map(_is_file_name, names)) else last)
         elif start is not None and REPLACE_LINE.fullmatch(line):
-            pieces = () if last is None else parse_replace_blocks(lines[start : n + 1])
-            yield from ({"path": last, "before": before, "after": after} for before, after in pieces)
+            for before, after in parse_replace_blocks(lines[start : n + 1]) if last is not None else ():
+                yield {"path": last, "before": before, "after": after}
             start = None
 
 

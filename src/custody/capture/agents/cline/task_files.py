@@ -118,7 +118,7 @@ class ShownMessages(Struct):
     models: dict[int, str] = field(default_factory=dict)
     began: int = 0
 
-    def existed(self, place: int, path: str) -> bool | None:
+    def find_existed(self, place: int, path: str) -> bool | None:
         """Return whether a file that a message wrote existed; None if that is not reported."""
         named = posixpath.normpath(path.replace("\\", "/"))
         return next(

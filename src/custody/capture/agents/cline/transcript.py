@@ -285,7 +285,7 @@ class TaskState:
         if has_written_file(call.name, result):
             operation = find_written_operation(result)
             path = first_payload_string(call.input, PATHS) or ""
-            existed = self.shown.existed(call.place, path) if operation is None else operation == "modified"
+            existed = self.shown.find_existed(call.place, path) if operation is None else operation == "modified"
             facts = {"written": True, "existed": existed, "edited": any(mark in result for mark in BY_PERSON)}
             payload |= {name: True for name, is_fact in facts.items() if is_fact}
         return {**payload, "result": result}

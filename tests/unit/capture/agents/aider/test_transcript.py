@@ -157,7 +157,7 @@ def test_a_commit_of_a_persons_changes_before_the_edits_is_not_the_agents(tmp_pa
     assert [item.commits for item in found(chat.put(tmp_path)) if item.calls] == [("0123abc",)]
 
 
-def test_commands_and_answers_to_questions_are_no_prompts(tmp_path: Path) -> None:
+def test_commands_and_answers_to_questions_are_not_prompts(tmp_path: Path) -> None:
     chat = Aider().start().prompt("/add a.py").prompt("!make").prompt("<blank>").prompt("/ask why?")
     chat.answer("Because.").prompt("Add file to the chat? (Y)es/(N)o/(A)ll [Yes]: all").notice("ok")
     assert [view.text.content for view in all_views(chat.put(tmp_path), Prompt)] == ["why?"]

@@ -148,7 +148,7 @@ def test_a_failed_or_refused_edit_changes_nothing(tmp_path: Path, shape: str) ->
     ]
 
 
-def test_a_result_without_the_words_of_a_written_file_is_no_edit(tmp_path: Path) -> None:
+def test_a_result_without_the_words_of_a_written_file_is_not_an_edit(tmp_path: Path) -> None:
     task = Cline(ROOT).prompt("w").call("write_to_file", {"path": "b.py", "content": "x"}, "I will think about it")
     assert all_views(task.put(tmp_path), FileEdit) == []
 
@@ -215,7 +215,7 @@ def test_roo_codes_other_editing_tools_replace_text(tmp_path: Path, tool: str) -
     assert (edit.before.content, edit.after.content, edit.part) == ("one", "two", True)
 
 
-def test_ids_that_a_provider_repeats_are_told_apart(tmp_path: Path) -> None:
+def test_calls_with_an_id_that_a_provider_repeats_stay_apart(tmp_path: Path) -> None:
     task = Cline(ROOT).prompt("w").call("execute_command", {"command": "a"}, "Command executed.", name="call_0")
     task.call("execute_command", {"command": "b"}, "Command executed.", name="call_0")
     calls = all_views(task.put(tmp_path), ToolCall)
@@ -332,7 +332,7 @@ def test_other_documents_hold_nothing(tmp_path: Path, data: bytes) -> None:
     assert found(file) == []
 
 
-def test_an_incomplete_xml_call_is_no_call() -> None:
+def test_an_incomplete_xml_call_is_not_a_call() -> None:
     assert parse_xml_call("<write_to_file>\n<path>a.py</path>") is None
     assert parse_xml_call("no call") is None
     inner = "<content>\na </content> b\n</content>"
