@@ -29,6 +29,7 @@ from bench import (
     service_fuzz,
     service_kill,
     sketch,
+    span_growth,
     spans,
     start,
     store,
@@ -67,6 +68,7 @@ BENCHES: Mapping[str, Bench | Growth] = by_name(
     graph.BENCHES,
     cite_registry.BENCHES,
     cite.BENCHES,
+    span_growth.BENCHES,
     spans.BENCHES,
 )
 

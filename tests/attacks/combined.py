@@ -24,7 +24,7 @@ FILLERS = 120
 REMOVED = f"src/{ROBOT}_3.py".encode()
 
 
-# Lines that a trusted agent wrote, and a change beside them that nobody vouches for.
+# Lines that a trusted agent wrote, and a change beside them without evidence.
 
 
 def _remove_beside(target: Target) -> Files:
@@ -98,8 +98,8 @@ def _ride_along(target: Target, form: str) -> None:
 def _check_not_approved(target: Target) -> None:
     assert target.verdict is not None
     if target.ground.setting is not Setting.ALONE:
-        assert target.verdict.level != "approve", "a part of the change that nobody vouches for was approved"
-        assert not target.verdict.is_granted, "'trust approve' grants a part that nobody vouches for"
+        assert target.verdict.level != "approve", "a part of the change without evidence was approved"
+        assert not target.verdict.is_granted, "'trust approve' grants a part without evidence"
 
 
 for _form, (_, _how) in RIDERS.items():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bench.attribution.scenario import Scenario
-from bench.attribution.scenarios import editing, history, places, shapes
+from bench.attribution.scenarios import editing, history, hostile, places, shapes
 from bench.names import by_name
 
 SCENARIOS: Mapping[str, Scenario] = by_name(
@@ -11,4 +11,5 @@ SCENARIOS: Mapping[str, Scenario] = by_name(
     history.SCENARIOS,
     shapes.SCENARIOS,
     places.SCENARIOS,
+    hostile.SCENARIOS,
 )

@@ -65,3 +65,13 @@ def _line_edit_from_share(words: WordShare | None, line: str, taken: Mapping[int
         return LineEdit(max(1, len(split_lineage_words(line))))
     source = words.parts[0][0]
     return LineEdit(words.total - kept, words.removed, None if source in taken else source)
+
+
+def find_removed_words(old: str, new: str) -> tuple[str, ...]:
+    """Return the words of a line that are gone from its later text, or its operators if all words are the same.
+
+    >>> find_removed_words("if a and not b:", "if a and b:"), find_removed_words("if !a {", "if a {")
+    (('not',), ('!',))
+    """
+    shares = trace_carried_words([old], [new], UnmatchedRange(0, 1, 0, 1))
+    return shares[0].removed if 0 in shares else split_lineage_words(old)

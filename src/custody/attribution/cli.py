@@ -136,6 +136,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
         profile=profile,
         with_commits=not (as_json or form),
         with_changes=as_json or verbose,
+        is_brief=not (as_json or verbose),
     )
     if form is not None:
         click.echo(_encode_blame_report(result.report, form), nl=False)
@@ -420,12 +421,13 @@ def stats_command(  # noqa: PLR0913 - one for each argument and option
 ) -> int:
     """Show how many lines agents wrote.
 
-    Counts the committed text files of a folder or of the whole repository, as of REV or HEAD. Lines without evidence
-    are 'unknown': a person or an agent may have written them.
+    Counts the committed text files of a folder or of the whole repository, as of REV or HEAD, or only the lines that
+    a change BASE..HEAD adds. Lines without evidence are 'unknown': a person or an agent may have written them.
 
     \b
     Examples:
       custody stats
+      custody stats main..HEAD
       custody stats src v1.0 -v
       custody stats --unknown
       custody stats --agent cursor
@@ -438,9 +440,20 @@ def stats_command(  # noqa: PLR0913 - one for each argument and option
         raise InputError(f"--unknown and {option} are mutually exclusive", hint="pass one of them")
     workspace, screen = open_command_workspace(ctx), current_screen()
     revision = choose_revision(revision, rev)
+    if path is not None and revision is None and is_change_range(path):
+        path, revision = None, path
     report = compute_line_stats(workspace, path, revision=revision, agent=agent, with_unknown=unknown)
     lines = render_unknown_files(report, screen) if unknown else render_line_stats(report, screen, verbose=verbose)
     return print_command_report(report, lines, as_json=as_json)
+
+
+def is_change_range(text: str) -> bool:
+    """Return whether an argument is a range of commits rather than a path.
+
+    >>> [is_change_range(text) for text in ("main..HEAD", "v1.0...", "../src", "src/../docs", "src")]
+    [True, True, False, False, False]
+    """
+    return ".." in text and ".." not in text.split("/")
 
 
 def render_unknown_files(report: StatsReport, screen: Screen) -> Iterator[TextLine]:
@@ -471,7 +484,10 @@ def render_line_stats(report: StatsReport, screen: Screen, *, verbose: bool) -> 
     if report.totals.lines:
         yield ""
         yield from _render_author_bars(report, screen)
-    tables = [_render_agent_table(report, screen)]
+    tables = [
+        _render_agent_table(report, screen),
+        _render_share_table("EVIDENCE", report.evidence, report, screen),
+    ]
     if verbose:
         tables += [
             _render_share_table("CERTAINTY", report.certainties, report, screen),
@@ -496,10 +512,16 @@ def _describe_stats_reach(report: StatsReport) -> str:
 
 def _render_stats_title(report: StatsReport) -> TextLine:
     totals = report.totals
-    least = "at least " if totals.none else ""
-    share = f"{format_percent_down(totals.share)} of {count_noun(totals.lines, 'line')}"
-    at = f" at {report.revision[:SHA_DIGITS]}: {report.agent or 'agents'} wrote {least}"
-    return (StyledText(report.path or "whole repository", "strong"), at, StyledText(share, "strong"))
+    is_bound = bool(totals.none) or report.at_least < totals.share
+    least = "at least " if is_bound else ""
+    noun = "line" if report.base is None else "added line"
+    share = f"{format_percent_down(min(report.at_least, totals.share))} of {count_noun(totals.lines, noun)}"
+    base = "" if report.base is None else f"{report.base[:SHA_DIGITS]}.."
+    at = f" at {base}{report.revision[:SHA_DIGITS]}: {report.agent or 'agents'} wrote {least}"
+    more = totals.share - report.at_least
+    named = f"; commits name agents for {format_percent_down(more)} more" if more > 0 else ""
+    covered = f"; evidence covers {format_percent_down(report.coverage)}" if totals.none else ""
+    return (StyledText(report.path or "whole repository", "strong"), at, StyledText(share, "strong"), named + covered)
 
 
 def format_percent_down(value: float) -> str:

@@ -6,11 +6,11 @@ numbers, and a run of any other length has the numbers of its beginning and of i
 
 from collections.abc import Hashable, Iterator, Sequence
 
-Run = tuple[int, int, int]
+EqualRun = tuple[int, int, int]
 """Where an equal run begins in both lists, and its length."""
 
 
-def find_longest_runs(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Run]:
+def find_longest_runs(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[EqualRun]:
     """Return the longest equal run, the longest runs before and after it, and so on, rising.
 
     Of several longest runs, the first in ``old`` counts, and of these the first in ``new``.
@@ -19,7 +19,7 @@ def find_longest_runs(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[
     [(1, 0, 2), (3, 4, 1)]
     """
     ranks = list(_rank_runs(old, new))
-    runs: list[Run] = []
+    runs: list[EqualRun] = []
     ranges = [(0, len(old), 0, len(new), min(len(old), len(new)))]
     while ranges:
         old_first, old_end, new_first, new_end, longest = ranges.pop()
@@ -52,7 +52,9 @@ def _rank_runs(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[_Ra
         length *= 2
 
 
-def _find_longest_run(ranks: Sequence[_Ranks], old: tuple[int, int], new: tuple[int, int], longest: int) -> Run | None:
+def _find_longest_run(
+    ranks: Sequence[_Ranks], old: tuple[int, int], new: tuple[int, int], longest: int
+) -> EqualRun | None:
     """Return the longest equal run inside two ranges, at most ``longest`` items; the first one of several."""
     for level in range(min(len(ranks), longest.bit_length()) - 1, -1, -1):
         half = 1 << level

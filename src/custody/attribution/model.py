@@ -120,7 +120,8 @@ class TraceCandidate(Struct, frozen=True):
 
     ``linked``: a record states that this trace made the segment's commit. ``precedes``: its revision is an ancestor of
     that commit. ``supports``: how many of the segment's lines its own text shows; 0 without captured text.
-    ``path``: the touched file's path in the repository. ``intact``: the chain of its records was verified.
+    ``path``: the touched file's path in the repository. ``named``: the path as the trace has it, which may be longer.
+    ``intact``: the chain of its records was verified.
     """
 
     trace: Trace
@@ -136,6 +137,7 @@ class TraceCandidate(Struct, frozen=True):
     call: str | None = None
     records: tuple[RecordRef, ...] = ()
     link_records: tuple[RecordRef, ...] = ()
+    named: RepoPath | None = None
 
 
 class TraceAttribution(Struct, frozen=True):

@@ -37,7 +37,7 @@ def content_hash(segment: Segment, candidate: TraceCandidate, _rules: AttributeR
     for entry in sorted(candidate.entries, key=lambda entry: _rank_entry_nearness(entry, segment.lines.midpoint)):
         if entry.hash is not None and content_hashes_match(entry.hash, segment.hash):
             if entry.recorded is not None:
-                return f"the call's text in {entry.recorded} is exactly this text"
+                return f"the trace has exactly this text in {entry.recorded}"
             return f"the trace stored the hash of exactly this text {_format_entry_location(entry)}"
     return None
 
@@ -62,9 +62,9 @@ def range_match(segment: Segment, candidate: TraceCandidate, _rules: AttributeRu
     if best is not None and segment.lines.midpoint in best:
         recorded = next((entry.recorded for entry in candidate.entries if entry.lines == best), None)
         if recorded is not None:
-            return f"the call edited {recorded}{_describe_line_move(recorded, segment)}"
+            return f"the trace recorded an edit of {recorded}{_describe_line_move(recorded, segment)}"
         place = "" if len(best) == 1 else f", which hold line {segment.lines.midpoint}"
-        return f"the trace recorded an edit of {format_lines([best])}{place}"
+        return f"the trace recorded an edit of {_name_trace_file(candidate)}{format_lines([best])}{place}"
     return None
 
 
@@ -72,7 +72,8 @@ def range_overlap(segment: Segment, candidate: TraceCandidate, rules: AttributeR
     """Explain that the segment's middle line is near a recorded range and inside none; None otherwise."""
     best = select_best_trace_range(segment, candidate)
     if best is not None and 0 < _measure_trace_range_gap(best, segment.lines.midpoint) <= rules.near_lines_max:
-        return f"the trace recorded an edit of {format_lines([best])}, near line {segment.lines.midpoint}"
+        where = f"{_name_trace_file(candidate)}{format_lines([best])}"
+        return f"the trace recorded an edit of {where}, near line {segment.lines.midpoint}"
     return None
 
 
@@ -171,6 +172,11 @@ def _rank_entry_nearness(entry: TraceEntry, line: int) -> tuple[bool, int, int, 
 def _format_entry_location(entry: TraceEntry) -> str:
     where = f"for its {entry.level}" if entry.level != "file" else "for this file"
     return where if entry.lines is None else f"{where}, {format_lines([entry.lines])}"
+
+
+def _name_trace_file(candidate: TraceCandidate) -> str:
+    """Return the file as the trace names it, for the lines that follow."""
+    return "" if candidate.named is None else f"'{candidate.named.display}', "
 
 
 def _describe_line_move(recorded: RecordedPlace, segment: Segment) -> str:

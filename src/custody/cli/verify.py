@@ -13,6 +13,7 @@ from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
+from custody.terminal.dates import format_time
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 
 if TYPE_CHECKING:
@@ -159,11 +160,12 @@ def _run_verdict_verification(
         assurance=None if options["min_assurance"] is None else Assurance(options["min_assurance"]),
         signature_only=options["signature_only"],
     )
-    try:
-        with _open_verdict_evidence(workspace, options["bundle"]) as evidence:
+    with _open_verdict_evidence(workspace, options["bundle"]) as evidence:
+        try:
             report = verify_verdict(evidence, check)
-    except InputError as error:
-        raise InputError(f"'{verdict.name}': {error.message}", hint=error.hint) from error
+        except InputError as error:
+            hint = error.hint or "get the verdict again, as 'custody gate --json' or '--format statement' wrote it"
+            raise InputError(f"'{verdict.name}': {error.message}", hint=hint) from error
     return print_command_report(report, "\n".join(_render_verdict_check(report)), as_json=as_json)
 
 
@@ -208,5 +210,5 @@ def _render_verdict_check(report: VerdictReport) -> Iterator[str]:
     if report.unseen:
         yield f"{count_noun(report.unseen, 'older record')} here, not used by the verdict"
     judged = ", not judged again" if report.again == "skipped" else ""
-    about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {report.as_of}, {signed}{judged}"
+    about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {format_time(report.as_of)}, {signed}{judged}"
     yield f"FAILED: the verdict is not valid: {about}" if report.findings else f"OK: the verdict is valid: {about}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from custody.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from custody.config.document_files import VARIABLES, list_rule_documents, nearest_rule_name
+    from custody.config.document_files import VARIABLES, list_rule_documents
     from custody.config.file_text import FILE_BYTES_MAX
     from custody.config.rule import EffectiveRules, IgnoredKey, Rule, RuleClasses, RuleOrigin, RuleTables, Setting
     from custody.config.rule_files import RuleFileReader, list_rule_files, load_rule_files, load_team_policy
@@ -26,7 +26,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "document_files": "VARIABLES list_rule_documents nearest_rule_name",
+            "document_files": "VARIABLES list_rule_documents",
             "file_text": "FILE_BYTES_MAX",
             "rule": "EffectiveRules IgnoredKey Rule RuleClasses RuleOrigin RuleTables Setting",
             "rule_files": "RuleFileReader list_rule_files load_rule_files load_team_policy",
@@ -53,6 +53,5 @@ __all__ = [
     "list_rule_files",
     "load_rule_files",
     "load_team_policy",
-    "nearest_rule_name",
     "parse_team_policy",
 ]

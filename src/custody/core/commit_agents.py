@@ -140,6 +140,16 @@ def operator_from_author(name: str) -> str:
     return by_aider[1] if by_aider else name.strip()
 
 
+def list_co_authors(message: str) -> list[str]:
+    """Return the names and email addresses of co-authors: a squashed change names its other authors there only.
+
+    >>> list_co_authors("Fix it\\n\\nCo-authored-by: Ana Ruiz <ana@example.org>")
+    ['Ana Ruiz', 'ana@example.org']
+    """
+    matches = (_CO_AUTHOR.match(line) for line in message.splitlines())
+    return [text for match in matches if match for part in match.groups() if (text := part.strip())]
+
+
 def list_named_agents(name: str, email: str, message: str) -> list[NamedAgent]:
     """Return the agents that a commit names, each once with all that the commit says of it; its author first.
 

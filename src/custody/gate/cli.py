@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from custody import __version__
 from custody.core.errors import InputError
@@ -283,11 +284,27 @@ def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[
 
 def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[PlaceReport, str]]:
     """Yield the place and the words of each row; the last row of a reason counts the places left out."""
-    shown = reason.places[:PLACES_SHOWN_MAX]
-    more = len(reason.places) - len(shown)
+    places = _join_adjacent_places(reason.places)
+    shown = places[:PLACES_SHOWN_MAX]
+    more = len(places) - len(shown)
     for at, place in enumerate(shown, 1):
         rest = f", and {count_noun(more, 'more place')}" if more and at == len(shown) else ""
-        yield place, f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}"
+        is_file = reason.code == "ATTR-NONE" and place.start_line is None
+        words = "no recorded edit made it what it is" if is_file else PLACE_WORDS.get(reason.code, reason.sentence)
+        yield place, f"{words}{rest}"
+
+
+def _join_adjacent_places(places: Sequence[PlaceReport]) -> list[PlaceReport]:
+    """Return the places with adjacent lines of a file as one."""
+    joined: list[PlaceReport] = []
+    for place in places:
+        last = joined[-1] if joined else None
+        is_next = last is not None and last.path == place.path and last.end_line is not None
+        if is_next and last is not None and last.end_line is not None and place.start_line == last.end_line + 1:
+            joined[-1] = replace(last, end_line=place.end_line)
+        else:
+            joined.append(place)
+    return joined
 
 
 def _name_place(place: PlaceReport) -> str:

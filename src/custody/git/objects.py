@@ -294,7 +294,9 @@ class ObjectReader(Closeable, Generic[ParsedObject]):
         return check_full_object_id(name.commit).encode("ascii") + b":" + raw + b"\n"
 
     def _resolve_path_id(self, name: FileAt) -> bytes:
-        answer = self._git.run("ls-tree", "-z", "--full-tree", check_full_object_id(name.commit), "--", name.path.raw)
+        # As of cat-file, the answer about a commit that is not here is that the file is missing.
+        commit, fails = check_full_object_id(name.commit), 128
+        answer = self._git.run("ls-tree", "-z", "--full-tree", commit, "--", name.path.raw, statuses=(0, fails))
         return next((entry.id.encode("ascii") for entry in parse_tree_entries((answer,))), _NO_ID)
 
 

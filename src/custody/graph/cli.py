@@ -13,6 +13,7 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun, noun_for_count
+from custody.terminal.dates import format_time
 from custody.terminal.frame import CommandGroup, CommandTable, json_option, open_command_workspace, print_command_report
 
 if TYPE_CHECKING:
@@ -231,7 +232,9 @@ def _render_graph(report: GraphShowReport) -> Iterator[str]:
         yield from _truncate_graph_listing([_render_graph_edge(edge) for edge in edges])
     else:
         yield from _truncate_graph_listing([_render_call_tree_row(row) for row in report.elements["table"]])
-    yield from (f"outcome: {outcome.told} at {outcome.at} (record {outcome.record})" for outcome in report.outcomes)
+    yield from (
+        f"outcome: {outcome.told} at {format_time(outcome.at)} (record {outcome.record})" for outcome in report.outcomes
+    )
     if report.aside:
         yield f"set aside: {count_noun(len(report.aside), 'edge')} that would close a cycle"
     if report.repairs:

@@ -83,7 +83,7 @@ def _find_shared_span(store: Store, record: Record) -> BatchedSpan | None:
 
 def _prove_shared_span(store: Store, record: Record, span: BatchedSpan) -> SpanProof | None:
     holder = store.tables.record(record.ref)
-    data = None if holder is None else store.tables.stored_batch(holder)
+    data = None if holder is None else store.tables.read_span_batch(holder)
     if data is None:
         return None
     leaves = list_span_leaves(data)

@@ -228,6 +228,11 @@ class Tables:
         """Return the records of events that could not be recorded."""
         return self.records_where("natural_key >= ? AND natural_key < ?", (f"{LOST}:", f"{LOST};"))
 
+    def read_view_position(self, view: str, store: StoreId) -> tuple[int, str] | None:
+        """Return how far a view has read a chain, and by which version; None if it has not."""
+        found = self.db.rows("SELECT seq, version FROM state WHERE view = ? AND store_id = ?", (view, store))
+        return (integer_from_sql(found[0][0]), str(found[0][1])) if found else None
+
     def records_holding(self, digest: Digest) -> list[Record]:
         """Return the records with this body as their payload or as a text in it."""
         rows = self.db.rows(
@@ -363,7 +368,7 @@ class Tables:
             for record in records
         }
 
-    def stored_batch(self, record: Record) -> bytes | None:
+    def read_span_batch(self, record: Record) -> bytes | None:
         """Return the bytes of a batch of spans; None for any other record, and for one without its bytes here."""
         if record.entry.kind != SPANS:
             return None
@@ -378,7 +383,7 @@ class Tables:
         wanted = {name: key for key in keys if (name := parse_span_key(key)) is not None}
         known_keys, found = set(wanted.values()), list[tuple[Record, BatchedSpan]]()
         for holder in self._list_span_batches(list(wanted)):
-            data = self.stored_batch(holder)
+            data = self.read_span_batch(holder)
             for span in () if data is None else iterate_batched_spans(data):
                 if (key := span.key) in known_keys:
                     entry = RecordDraft(holder.entry.event, SPAN, key, holder.entry.at_ns, span.digest)

@@ -14,7 +14,6 @@ from custody.config import (
     TeamPolicy,
     load_rule_files,
     load_team_policy,
-    nearest_rule_name,
 )
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -31,9 +30,7 @@ def report_rules_in_force(workspace: Workspace, table: str | None = None) -> Rul
     """Return every rule with its value and origin, optionally of one table, and the digests of the rules."""
     tables = import_rule_tables()
     if table is not None and table not in tables:
-        raise InputError(
-            f"unknown table of rules '{table}'", hint=f"did you mean '{nearest_rule_name(table, tables)}'?"
-        )
+        raise InputError(f"unknown table of rules '{table}'", hint=f"the tables are {', '.join(tables)}")
     effective, sources = load_workspace_rules(workspace)
     shown = [table] if table is not None else list(tables)
     return RulesReport(

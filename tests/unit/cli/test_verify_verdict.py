@@ -88,8 +88,8 @@ def test_a_block_is_status_1_in_every_shape(court: Court, tmp_path: Path) -> Non
         (("gate", "HEAD", "--out", "o"), "--out needs --json or --format"),
         (("gate", "HEAD~1", "--format", "statement", "--sign-key", "nowhere"), "cannot find the key 'nowhere'"),
         (("gate", "HEAD~1", "--json", "--out", "no/such/folder"), "cannot write 'no/such/folder'"),
-        (("verify", "--key", "a.py"), "only --new and --json work without --verdict"),
-        (("verify", "--new", "--verdict", "a.py"), "--new and --verdict are mutually exclusive"),
+        (("verify", "--key", "a.py"), "only --new, --span and --json work without --verdict"),
+        (("verify", "--new", "--verdict", "a.py"), "--new, --span and --verdict are mutually exclusive"),
         (("verify", "--verdict", "a.py"), "'a.py': not JSON"),
         (("verify", "--verdict", "rubbish.json"), "'rubbish.json': invalid verdict of 'custody gate'"),
     ],
@@ -98,4 +98,4 @@ def test_what_makes_no_sense_is_the_callers_turn(court: Court, words: tuple[str,
     (court.folder / "rubbish.json").write_text('{"report": "gate", "level": "approve"}')
     ran = custody(court.folder, *words)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith(f"error: {said}")
+    assert ran.err.startswith(f"error: {said}") and "\nhint: " in ran.err

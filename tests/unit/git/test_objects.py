@@ -129,6 +129,16 @@ def test_an_ambiguous_prefix_is_reported(tmp_path: Path) -> None:
         assert objects.read(start) == NoObject(start, "ambiguous")
 
 
+@pytest.mark.parametrize("name", [b"x", b"a\nb", b"a\r"])
+def test_a_file_of_a_commit_that_is_not_here_is_missing_whatever_its_name(
+    name: bytes, small: tuple[Repository, CommitSha]
+) -> None:
+    with small[0].objects() as objects:
+        answer = objects.read(FileAt(CommitSha("1" * 40), RepoPath(name)))
+        assert isinstance(answer, NoObject) and answer.reason == "missing"
+        assert isinstance(objects.read(FileAt(small[1], RepoPath(b"x"))), Object)
+
+
 def test_reading_again_after_leaving_early(small: tuple[Repository, CommitSha]) -> None:
     repository, commit = small
     name = FileAt(commit, RepoPath(b"x"))

@@ -8,6 +8,10 @@ from custody.core.evidence import Signal
 from custody.core.ids import CommitSha, RecordRef
 from custody.core.paths import Lines
 
+RECORDED_LIVE, IMPORTED_RECORD, NAMED_BY_COMMIT = "recorded live", "imported", "named by a commit"
+EVIDENCE_SOURCES = (RECORDED_LIVE, IMPORTED_RECORD, NAMED_BY_COMMIT)
+"""How it is known that an agent wrote lines, the best first: what a commit says of itself rests on no record."""
+
 
 class Story(Struct, frozen=True):
     """The session and call that made a state, its model, and the grade of the evidence."""
@@ -81,6 +85,16 @@ class LineAnswer(Struct, frozen=True):
     def signals(self) -> tuple[Signal, ...]:
         """The signals that an agent wrote them."""
         return self.finding.evidence.signals if isinstance(self.finding, TraceAttribution) else ()
+
+    @property
+    def source(self) -> str | None:
+        """How an agent's authorship is known: one of ``EVIDENCE_SOURCES``; None unless an agent wrote the lines."""
+        if not isinstance(self.finding, TraceAttribution):
+            return None
+        candidate = self.finding.candidate
+        if candidate.grade is not Grade.CLAIMED:
+            return RECORDED_LIVE
+        return IMPORTED_RECORD if candidate.records else NAMED_BY_COMMIT
 
     @property
     def lines(self) -> Lines:

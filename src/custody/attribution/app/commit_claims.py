@@ -14,7 +14,16 @@ from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.carry import find_carried_blocks
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import UNKNOWN
-from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
+from custody.attribution.model import (
+    Grade,
+    NoAttribution,
+    RecordedPlace,
+    Segment,
+    Trace,
+    TraceAttribution,
+    TraceCandidate,
+    TraceEntry,
+)
 from custody.attribution.queries.traces import (
     find_commit_hook_reports,
     find_commit_session_links,
@@ -178,12 +187,14 @@ def _choose_answering_claim(
 
 def _candidate_from_claim(claim: ClaimedRange, segment: Segment) -> TraceCandidate:
     confirmed = claim.range.hash is not None
+    lines = () if claim.range.lines is None else (claim.range.lines,)
+    recorded = RecordedPlace(claim.file.path, lines)
     return TraceCandidate(
         trace=claim.trace,
         path=segment.path,
         at_ns=claim.file.at_ns,
         revision=None,
-        entries=(TraceEntry(claim.range.level, segment.lines, segment.hash if confirmed else None),),
+        entries=(TraceEntry(claim.range.level, segment.lines, segment.hash if confirmed else None, recorded),),
         linked=True,
         supports=len(segment.lines) if confirmed else 0,
         grade=Grade.CLAIMED,

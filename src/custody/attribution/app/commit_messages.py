@@ -19,7 +19,6 @@ from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.text import hash_segment_lines
 from custody.capture.claims.ai_attribution import AI_ATTRIBUTION, parse_ai_attribution_note
-from custody.capture.claims.entire import locate_checkpoint_metadata, parse_checkpoint_session
 from custody.capture.claims.git_ai import GitAiNote, parse_git_ai_note
 from custody.core.commit_agents import UNNAMED, NamedAgent, list_named_agents
 from custody.core.errors import GitError, InputError
@@ -130,6 +129,8 @@ class CommitStatements:
         """Return the agent and session of a checkpoint that the commit names, as far as its branch is here."""
         if named.checkpoint is None:
             return named
+        from custody.capture.claims.entire import locate_checkpoint_metadata, parse_checkpoint_session  # few name one
+
         for tip in self._checkpoint_tips:
             for place in locate_checkpoint_metadata(named.checkpoint):
                 metadata = self._evidence.objects.read(FileAt(tip, RepoPath.of(place)))

@@ -76,6 +76,7 @@ class Proposal(Struct, frozen=True, dict=True):
             call=self.view.call if isinstance(self.view, FileEdit) else None,
             records=(self.record,),
             link_records=self.links,
+            named=self.path,
         )
 
     @cached_property

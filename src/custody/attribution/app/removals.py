@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.app.history import HOUR_NS, NS, compute_adding_commit_ns
-from custody.attribution.changes import LineEdit, compare_texts
+from custody.attribution.changes import LineEdit, compare_texts, find_removed_words
 from custody.attribution.lineage import LOOK
 from custody.attribution.packing import unpack_line_origins
 from custody.attribution.queries.lineage import StateRow
@@ -19,12 +19,16 @@ from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git import Commit, Walk
 
+NEIGHBOR_LINES_MAX = 10
+"""Maximum lines from a removed line that says little to the informative one that it belongs to."""
+
 
 class Removal(Struct, frozen=True):
     """A line that is gone, or that lost ``words``; ``line`` is its number before, ``new_line`` its number now.
 
     ``state`` is the state after the call that removed it, None if no captured call shows that. ``commit`` is the commit
-    that removed it, None if that is not committed or was not asked for.
+    that removed it, None if that is not committed or was not asked for. ``former`` is the text that it removed, if the
+    line had changed before.
     """
 
     line: int
@@ -33,6 +37,7 @@ class Removal(Struct, frozen=True):
     new_line: int | None = None
     state: int | None = None
     commit: CommitSha | None = None
+    former: str | None = None
 
 
 class CallEdits:
@@ -145,6 +150,10 @@ class _DeletingCalls:
             was_there = bool(after[key])
         return deleted
 
+    def has_removed(self, state: int | None, key: int) -> bool:
+        """Return whether the call of ``state`` removed a line with this key."""
+        return any(row.id == state and before[key] > after[key] for row, before, after in self._steps)
+
 
 def find_removals_by_calls(
     evidence: AttributionContext,
@@ -154,16 +163,36 @@ def find_removals_by_calls(
 ) -> list[Removal]:
     """Return the removals with the calls that made them; ``times`` are the limits of each commit's calls."""
     calls = _DeletingCalls(evidence, path)
-    named: list[Removal] = []
-    for removal in removals:
-        after_ns, until_ns = times[removal.commit]
-        is_informative = is_informative_lineage_line(removal.text)
-        state = calls.find(make_lineage_key(removal.text), after_ns, until_ns)
-        above = named[-1] if named and named[-1].line == removal.line - 1 else None
-        # A line that says little counts only beside a line that the same call deleted.
-        is_named = is_informative or (above is not None and above.state == state)
-        named.append(replace(removal, state=state if is_named else None))
-    return named
+    named = [
+        replace(removal, state=calls.find(make_lineage_key(removal.former or removal.text), *times[removal.commit]))
+        if is_informative_lineage_line(removal.former or removal.text)
+        else removal
+        for removal in removals
+    ]
+    return [_name_by_neighbors(calls, named, at) for at in range(len(named))]
+
+
+def _name_by_neighbors(calls: _DeletingCalls, removals: Sequence[Removal], at: int) -> Removal:
+    """Return a removal; a line that says little has the call that removed its neighbor, if it removed this line too."""
+    removal = removals[at]
+    if removal.state is not None or is_informative_lineage_line(removal.former or removal.text):
+        return removal
+    neighbors = [_find_informative_neighbor(removals, at, step) for step in (-1, 1)]
+    key = make_lineage_key(removal.former or removal.text)
+    state = next(
+        (other.state for other in neighbors if other is not None and calls.has_removed(other.state, key)), None
+    )
+    return replace(removal, state=state)
+
+
+def _find_informative_neighbor(removals: Sequence[Removal], at: int, step: int) -> Removal | None:
+    """Return the next removal of the same commit in one direction whose text is informative."""
+    removal, at = removals[at], at + step
+    while 0 <= at < len(removals) and removals[at].commit == removal.commit:
+        if is_informative_lineage_line(removals[at].former or removals[at].text):
+            return removals[at] if abs(removals[at].line - removal.line) <= NEIGHBOR_LINES_MAX else None
+        at += step
+    return None
 
 
 def list_text_removals(old: Sequence[str], new: Sequence[str], commit: CommitSha | None = None) -> Iterator[Removal]:
@@ -217,8 +246,9 @@ class _RemovalSearch:
         self._old = evidence.texts(path, base)
         self._places: dict[CommitSha | None, dict[int, int]] = {base: {i: i for i in range(len(self._old))}}
         self._texts: dict[CommitSha | None, Sequence[str]] = {base: self._old}
-        self._removed: dict[int, CommitSha | None] = {}
-        self._shortened: dict[int, CommitSha | None] = {}
+        self._removed: dict[int, tuple[CommitSha | None, str]] = {}
+        self._shortened: dict[int, tuple[CommitSha | None, str]] = {}
+        """For old lines, the commit that removed or shortened them last, and their text before it."""
 
     def find(self) -> list[Removal]:
         head = self._commit or self._evidence.repository.head().commit or self._base
@@ -229,11 +259,21 @@ class _RemovalSearch:
         now = self._evidence.texts(self._path, self._commit) if self._can_read() else []
         if self._commit is None:
             self._step(None, [commits[-1].id if commits else self._base], now)
-        removals = [
-            replace(removal, commit=(self._shortened if removal.words else self._removed).get(removal.line - 1))
-            for removal in list_text_removals(self._old, now)
-        ]
+        removals = self._list_removals(self._commit if self._commit is None else head, now)
         return find_removals_by_calls(self._evidence, self._path, removals, self._find_call_times(commits))
+
+    def _list_removals(self, end: CommitSha | None, now: Sequence[str]) -> Iterator[Removal]:
+        """Yield the old lines that are gone at the end or have lost words, with the commits that did it."""
+        places = self._places.get(end, self._places[self._base])
+        survivors = compare_texts(self._old, now).survivors
+        for i, text in enumerate(self._old):
+            if i in places and i in self._shortened:
+                commit, former = self._shortened[i]
+                if lost := find_removed_words(text, now[places[i]]):
+                    yield Removal(i + 1, text, lost, places[i] + 1, None, commit, former)
+            elif i not in places and i not in survivors and i in self._removed and text.strip():
+                commit, former = self._removed[i]
+                yield Removal(i + 1, text, commit=commit, former=former)
 
     def _can_read(self) -> bool:
         """Return whether the file is there at the end; otherwise all of it was removed."""
@@ -248,15 +288,16 @@ class _RemovalSearch:
         """Follow the lines into one commit; a merge removes only lines that each of its parents has."""
         sides = []
         for parent in parents:
-            compared = compare_texts(self._texts[parent], texts)
-            places = self._places[parent]
+            before, places = self._texts[parent], self._places[parent]
+            compared = compare_texts(before, texts)
             sides.append({i: compared.survivors[at] for i, at in places.items() if at in compared.survivors})
             if len(parents) == 1:
                 lost = {edit.old for edit in compared.edits.values() if edit.removed}
-                self._shortened.update({i: commit for i, at in places.items() if at in lost})
+                self._shortened.update({i: (commit, before[at]) for i, at in places.items() if at in lost})
         everywhere = set.intersection(*(set(self._places[parent]) for parent in parents))
         joined = {i: at for side in reversed(sides) for i, at in side.items()}
-        self._removed.update(dict.fromkeys(everywhere - joined.keys(), commit))
+        first, were = self._places[parents[0]], self._texts[parents[0]]
+        self._removed.update({i: (commit, were[first[i]]) for i in everywhere - joined.keys()})
         self._places[commit], self._texts[commit] = joined, texts
 
     def _find_call_times(self, commits: Sequence[Commit]) -> dict[CommitSha | None, tuple[int, int]]:

@@ -3,10 +3,11 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct, field, structs
 
-from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.answers import EVIDENCE_SOURCES, NAMED_BY_COMMIT, LineAnswer
 from custody.attribution.app.commit_messages import is_named_by_commit, list_files_of_named_commits
 from custody.attribution.app.commit_texts import list_last_touches, read_file_changes
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -23,6 +24,7 @@ from custody.core.wire.time import format_timestamp
 from custody.git import ChangeKind, Repository
 from custody.intake.queries import list_captured_agents
 from custody.ledger.queries import list_recorded_paths
+from custody.workspace.change import Addition, ChangeRange, resolve_change_range
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
@@ -38,6 +40,8 @@ BEFORE = "before"
 DAYS_MAX = 60
 """Maximum days that are counted separately; more are counted by month."""
 MONTH_CHARACTERS, DAY_CHARACTERS = 7, 10
+ORDERED_NAMES = MappingProxyType({"certainty": CERTAINTIES, "evidence": EVIDENCE_SOURCES})
+"""The rows of tables with a fixed order."""
 HERE = "."
 """The name of the folder itself."""
 
@@ -73,7 +77,7 @@ class LineStatistics:
         self.totals = LineTally()
         self.by: dict[str, defaultdict[str, LineTally]] = {
             name: defaultdict(LineTally)
-            for name in ("class", "model", "agent", "tier", "certainty", "folder", "month", "growth")
+            for name in ("class", "model", "agent", "tier", "certainty", "folder", "month", "growth", "evidence")
         }
         self.models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.by_agent_model: defaultdict[tuple[str, str], LineTally] = defaultdict(LineTally)
@@ -102,6 +106,7 @@ class LineStatistics:
                     self.by_agent_model[names["agent"], names["model"]].add(owner, count, share)
                 names["tier"] = str(answer.finding.tier)
                 names["certainty"] = format_certainty(answer.tier, answer.grade)
+                names["evidence"] = answer.source or UNKNOWN
                 self.named_by_commit += count if is_named_by_commit(answer) else 0
                 names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_CHARACTERS]
             else:
@@ -123,8 +128,8 @@ class LineStatistics:
         tallies = self.by[by]
         if by == "class":
             names: Iterable[str] = [owner.value for owner in LineOwner if owner.value in tallies]
-        elif by == "certainty":
-            names = [word for word in CERTAINTIES if word in tallies]
+        elif by in ORDERED_NAMES:
+            names = [word for word in ORDERED_NAMES[by] if word in tallies]
         elif by in ("tier", "month"):
             names = sorted(tallies)
         else:
@@ -157,6 +162,17 @@ class LineStatistics:
             for name in sorted(periods, key=lambda name: (order.get(name, 0), name))
         ]
 
+    @property
+    def at_least(self) -> float:
+        """The share of agents without the lines that only their commits name."""
+        named = self.by["evidence"].get(NAMED_BY_COMMIT)
+        return _compute_line_fraction(self.totals.agents - (0.0 if named is None else named.agents), self.totals.total)
+
+    @property
+    def coverage(self) -> float:
+        """The part of lines with evidence about their author."""
+        return _compute_line_fraction(self.totals.total - self.totals.lines[LineOwner.NONE], self.totals.total)
+
     def share(self, name: str, tally: LineTally) -> LineShare:
         """Return a tally as a row of the report."""
         return LineShare(
@@ -181,19 +197,22 @@ def compute_line_stats(
 ) -> StatsReport:
     """Count the lines of a file, a folder or the whole repository as of a commit, by author or for one agent.
 
-    The files with unknown lines are only listed ``with_unknown``.
+    With a ``revision`` such as ``BASE..HEAD`` only the lines that this change adds are counted. The files with unknown
+    lines are only listed ``with_unknown``.
     """
     repository = workspace.repository
     root = _resolve_stats_root(workspace, where)
-    commit = repository.resolve(revision or "HEAD")
-    files = _list_counted_files(repository, commit, root)
+    change = resolve_change_range(repository, revision) if revision is not None and ".." in revision else None
+    commit = repository.resolve(revision or "HEAD") if change is None else change.head
+    files = _list_counted_files(repository, commit, root) if change is None else _list_changed_files(change, root)
     # Profile 'document' would need git blame of every file.
     with open_attribution(workspace, "lineage") as evidence:
         since_ns = evidence.history.since_ns
         counter = _LineCounter(evidence, commit, root, agent)
         workspace.progress.start("counting", len(files))
+        additions = {} if change is None else {addition.path: addition for addition in change.additions}
         for path in files:
-            counter.count(path)
+            counter.count(path, additions.get(path))
             workspace.progress.step(1)
         digest = evidence.digest
         if agent is not None:
@@ -203,6 +222,7 @@ def compute_line_stats(
                 agent, (*(row.agent for row in list_captured_agents(evidence.store)), *counter.statistics.by["agent"])
             )
     report = _report_line_statistics(counter.statistics, root, commit, format_digest(digest), since_ns)
+    report = structs.replace(report, base=None if change is None else change.base)
     if not with_unknown:
         return report
     unknown = sorted(counter.statistics.unknown_files, key=lambda file: (-file.lines, file.path))
@@ -234,6 +254,9 @@ def _report_line_statistics(
         notes=list(statistics.notes),
         agent_models=statistics.agent_models(),
         certainties=statistics.shares("certainty"),
+        evidence=statistics.shares("evidence"),
+        at_least=statistics.at_least,
+        coverage=statistics.coverage,
     )
 
 
@@ -255,33 +278,38 @@ class _LineCounter:
     ) -> None:
         self.statistics = LineStatistics(agent)
         self._evidence = evidence
-        self._answers = LineAttributor(evidence)
+        self._answers = LineAttributor(evidence, is_brief=True)
         self._commit = commit
         self._root = root
         self._reach = _compute_capture_reach(evidence, commit, root)
         self._named = list_files_of_named_commits(evidence, commit)
 
-    def count(self, path: RepoPath) -> None:
-        """Count the lines of a file."""
+    def count(self, path: RepoPath, added: Addition | None = None) -> None:
+        """Count the lines of a file, or those that a change ``added``."""
+        if added is not None and added.unread is not None:
+            self.statistics.left_out.append(UncountedFile(path.display, f"'{path.display}' {added.unread}"))
+            return
         folder = _name_stats_folder(path, self._root)
         totals = self.statistics.totals
         lines, unknown = totals.total, totals.lines[LineOwner.NONE]
         try:
             texts = self._evidence.texts(path, self._commit)
             if path in self._named or self._may_be_known(path, texts):
-                for answer in self._answers.of(self._evidence.version(path, self._commit)):
+                version = self._evidence.version(path, self._commit)
+                for answer in self._answers.of(version, () if added is None else added.lines):
                     self.statistics.add(answer, folder, self._day(answer))
                 self._save_and_reset()
             else:
                 # For a file that changed since without captures, only git blame could tell the date.
-                self.statistics.add_unknown(len(texts), folder, UNKNOWN if path in self._reach.changed else BEFORE)
+                count = len(texts) if added is None else sum(map(len, added.lines))
+                self.statistics.add_unknown(count, folder, UNKNOWN if path in self._reach.changed else BEFORE)
         except InputError as error:
             self.statistics.left_out.append(UncountedFile(path.display, error.message))
             return
         self.statistics.files += 1
-        if added := totals.lines[LineOwner.NONE] - unknown:
-            share = _compute_line_fraction(added, totals.total - lines)
-            self.statistics.unknown_files.append(UnknownFile(path.display, added, share))
+        if more := totals.lines[LineOwner.NONE] - unknown:
+            share = _compute_line_fraction(more, totals.total - lines)
+            self.statistics.unknown_files.append(UnknownFile(path.display, more, share))
 
     def _may_be_known(self, path: RepoPath, texts: Sequence[str]) -> bool:
         """Return whether a file's history can have evidence; reading it costs several git processes.
@@ -334,6 +362,17 @@ def _list_counted_files(repository: Repository, commit: CommitSha, root: RepoPat
             hint="paths are relative to the current folder; only committed files are counted",
         )
     return files
+
+
+def _list_changed_files(change: ChangeRange, root: RepoPath | None) -> Sequence[RepoPath]:
+    """Return the regular files at or below a path that a change adds lines to."""
+    sides = {file.change.new.path: file.change.new for file in change.files if file.change.new is not None}
+    below = b"" if root is None else root.raw + b"/"
+    return [
+        addition.path
+        for addition in change.additions
+        if sides[addition.path].mode in REGULAR and (addition.path == root or addition.path.raw.startswith(below))
+    ]
 
 
 def _compute_capture_reach(evidence: AttributionContext, commit: CommitSha, root: RepoPath | None) -> _CaptureReach:

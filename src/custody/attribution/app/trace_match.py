@@ -146,6 +146,7 @@ class _TraceClaims:
             grade=Grade.CLAIMED,
             records=(claim.record,),
             link_records=linked,
+            named=file.path,
         )
 
     def _precedes(self, file: TracedFile, segment: Segment) -> bool:

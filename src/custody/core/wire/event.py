@@ -485,13 +485,13 @@ AnyEvent = (
 )
 
 
-class SpanBatch(msgspec.Struct, frozen=True):
+class SpanBatchEvent(msgspec.Struct, frozen=True):
     """The spans that one record holds; a store makes such records of neighboring spans."""
 
     spans: tuple[SpanEvent, ...]
 
 
-DecodedEvent = AnyEvent | SpanBatch
+DecodedEvent = AnyEvent | SpanBatchEvent
 """The content of a record."""
 GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
 """The events for any recorder; custody's own hook and ``custody import`` make the others."""

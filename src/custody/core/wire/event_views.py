@@ -51,7 +51,7 @@ from custody.core.wire.event import (
     SessionEvent,
     SourceEvent,
     SourceReadEvent,
-    SpanBatch,
+    SpanBatchEvent,
     SpanEvent,
     TextField,
     event_from_json,
@@ -68,7 +68,7 @@ _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "age
 
 def views_from_event_payload(payload: Json | DecodedEvent) -> tuple[View, ...]:
     """Return the views of a generic event's payload."""
-    if isinstance(payload, SpanBatch):
+    if isinstance(payload, SpanBatchEvent):
         raise InputError("a batch of spans is not a generic event")
     event = event_from_json(payload)
     if type(event) not in VIEWS:
@@ -88,7 +88,7 @@ def read_batched_views(data: bytes, numbers: Sequence[int]) -> list[tuple[int, V
     stored = list(iterate_batched_spans(data))
     if numbers[-1] < len(stored):
         return [(n, _span_view_from_event(stored[n].event)) for n in numbers]
-    views = views_from_span_batch(SpanBatch(tuple(span.event for span in stored)))
+    views = views_from_span_batch(SpanBatchEvent(tuple(span.event for span in stored)))
     return [(n, views[n]) for n in numbers if n < len(views)]
 
 

@@ -2,7 +2,7 @@
 
 The payload is canonical JSON: ``{"custody":1,"kind":"spans","spans":[…]}``. A span is a list of its random salt and its
 event; in place of an erased span is the hash of its leaf. The digest of such a payload covers the root of a Merkle tree
-(RFC 6962) over the salted spans, so it stays the same when a span is erased. Nobody can guess an erased span from the
+(RFC 6962) over the salted spans, so it stays the same when a span is erased. An erased span cannot be guessed from the
 hash of its leaf, since the salt is erased too.
 """
 
@@ -21,7 +21,7 @@ from custody.core.tree_head import TreeHash, compute_tree_root
 from custody.core.wire.arrival import SPANS, Arrival, make_span_key
 from custody.core.wire.body import format_digest, may_have_payload_mark
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import DecodedEvent, SpanBatch, SpanEvent, event_from_json
+from custody.core.wire.event import DecodedEvent, SpanBatchEvent, SpanEvent, event_from_json
 
 BATCH_SPANS_MAX = 1000
 BATCH_BYTES_MAX = 4 * 1024 * 1024
@@ -122,15 +122,15 @@ def erase_batched_span(data: bytes, span: BatchedSpan) -> bytes:
     return _START + b",".join(spans) + _END
 
 
-def span_batch_from_json(payload: Json | DecodedEvent) -> SpanBatch:
+def span_batch_from_json(payload: Json | DecodedEvent) -> SpanBatchEvent:
     """Return the events of a batch that was read from a store; raise ``InputError`` for any other payload."""
-    if isinstance(payload, SpanBatch):
+    if isinstance(payload, SpanBatchEvent):
         return payload
     spans = payload.get("spans") if isinstance(payload, dict) else None
     if not isinstance(spans, list):
         raise InputError("not a batch of spans")
     events = [event_from_json(span[1]) for span in spans if isinstance(span, list) and len(span) == 2]
-    return SpanBatch(tuple(event for event in events if isinstance(event, SpanEvent)))
+    return SpanBatchEvent(tuple(event for event in events if isinstance(event, SpanEvent)))
 
 
 def _is_batchable(arrival: Arrival) -> bool:
@@ -167,7 +167,7 @@ def _make_batch_arrival(arrivals: Sequence[Arrival], salts: bytes) -> Arrival:
         min(arrival.entry.at_ns for arrival in arrivals),
         digest,
     )
-    return Arrival(draft, _START + b",".join(spans) + _END, {}, SpanBatch(tuple(events)))
+    return Arrival(draft, _START + b",".join(spans) + _END, {}, SpanBatchEvent(tuple(events)))
 
 
 def _split_batch(data: bytes) -> list[bytes]:

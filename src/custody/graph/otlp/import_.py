@@ -6,7 +6,7 @@ was killed continues when it is run again.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -58,6 +58,24 @@ def arrival_from_span_event(
         if clean is event:
             raise
         return arrival_from_json(name, _truncate_span_event(clean))
+
+
+class ConvertedSpans(Struct, frozen=True):
+    """Some events of spans, or why they are none, and whether one of them may have a secret."""
+
+    results: Sequence[SpanEventResult | OtlpProblem]
+    may_have_secret: bool
+
+
+def convert_otlp_spans(
+    spans: Iterable[OtlpSpan | OtlpProblem], *, texts: bool, prefilter: SecretPrefilter | None = None
+) -> Iterator[ConvertedSpans]:
+    """Yield the events of spans in groups that are searched for secrets together."""
+    prefilter = prefilter or SecretPrefilter()
+    for group in split_row_batches(spans, LOOK_SPANS):
+        results = [span if isinstance(span, OtlpProblem) else span_event_from_otlp(span, texts=texts) for span in group]
+        events = [result.event for result in results if isinstance(result, SpanEventResult)]
+        yield ConvertedSpans(results, may_any_event_have_secret(events, prefilter))
 
 
 class SpanSpool:
@@ -209,19 +227,13 @@ class _OtlpImport:
             done = chunk.read
 
     def _chunk(self, path: Path, chunk: SpanChunk) -> None:
-        for group in split_row_batches(chunk.spans, LOOK_SPANS):
-            results = [
-                span if isinstance(span, OtlpProblem) else span_event_from_otlp(span, texts=self._texts)
-                for span in group
-            ]
-            events = [result.event for result in results if isinstance(result, SpanEventResult)]
-            may_have_secret = may_any_event_have_secret(events, self._prefilter)
-            for result in results:
+        for group in convert_otlp_spans(chunk.spans, texts=self._texts, prefilter=self._prefilter):
+            for result in group.results:
                 if isinstance(result, OtlpProblem):
                     self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), chunk.line, result.what[:300]))
                     continue
                 try:
-                    self._take(result, str(path), chunk.line, may_have_secret=may_have_secret)
+                    self._take(result, str(path), chunk.line, may_have_secret=group.may_have_secret)
                 except InputError as error:
                     what = f"span '{str(result.event['span'])[:80]}': {error.message}"
                     self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), chunk.line, what[:300]))

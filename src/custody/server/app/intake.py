@@ -18,8 +18,7 @@ from custody.core.wire.arrival import Arrival, arrival_from_json, refuse_host_wi
 from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 from custody.core.wire.event import GENERIC
 from custody.core.wire.time import format_timestamp
-from custody.graph.otlp.event import span_event_from_otlp as span_event
-from custody.graph.otlp.import_ import arrival_from_span_event
+from custody.graph.otlp.import_ import arrival_from_span_event, convert_otlp_spans
 from custody.graph.otlp.json import RESOURCES, find_otlp_field, parse_otlp_spans
 from custody.graph.otlp.protobuf import parse_otlp_protobuf
 from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem
@@ -73,14 +72,16 @@ class Intake(Struct, frozen=True, dict=True):
 
     def otlp(self, data: bytes, *, binary: bool) -> Iterator[Item]:
         """Yield the spans of an OTLP request, without prompts and answers."""
-        for span in parse_otlp_protobuf(data) if binary else parse_otlp_spans(_parse_otlp_request_body(data)):
-            if isinstance(span, OtlpProblem):
-                yield RejectedItem(span.what)
-                continue
-            try:
-                yield (arrival_from_span_event(span_event(span, texts=False).event, self._key),)
-            except InputError as error:
-                yield RejectedItem(error.message)
+        spans = parse_otlp_protobuf(data) if binary else parse_otlp_spans(_parse_otlp_request_body(data))
+        for group in convert_otlp_spans(spans, texts=False):
+            for result in group.results:
+                if isinstance(result, OtlpProblem):
+                    yield RejectedItem(result.what)
+                    continue
+                try:
+                    yield (arrival_from_span_event(result.event, self._key, may_have_secret=group.may_have_secret),)
+                except InputError as error:
+                    yield RejectedItem(error.message)
 
     def _item(self, take: "Take", value: Json) -> Item:
         try:

@@ -11,6 +11,7 @@ from custody.core.errors import InputError
 from custody.core.ids import DEFAULT_PROJECT
 from custody.core.plural import count_noun
 from custody.server.app.tenancy import TokenScope
+from custody.terminal.dates import format_time
 from custody.terminal.frame import (
     database_option,
     escape_terminal_text,
@@ -205,7 +206,7 @@ def reads_command(ctx: click.Context, name: str, *, limit: int, as_json: bool) -
     from custody.server.app.tenancy import list_project_reads
 
     report = list_project_reads(open_command_workspace(ctx), name, limit)
-    lines = [f"{read.at}  token {read.token}  {read.what}" for read in report.reads]
+    lines = [f"{format_time(read.at)}  token {read.token}  {read.what}" for read in report.reads]
     if not lines:
         lines = [f"No reads of conversations of project {name}"]
     elif report.total > len(lines):
@@ -267,7 +268,7 @@ def init_database_command(ctx: click.Context, *, login: str | None, as_json: boo
 
 def _render_project_line(project: ProjectLine) -> str:
     term = "forever" if project.retain_days is None else f"for {count_noun(project.retain_days, 'day')}"
-    return f"{project.name}  since {project.created}  conversations stored {term}"
+    return f"{project.name}  since {format_time(project.created)}  conversations stored {term}"
 
 
 @click.command("create")
@@ -350,8 +351,8 @@ def revoke_token_command(ctx: click.Context, id_: str, *, as_json: bool) -> int:
 
 def _render_token_line(token: TokenLine) -> str:
     name = f" ({token.name})" if token.name else ""
-    last_use = "never used" if token.last_used is None else f"last used {token.last_used}"
-    expiry = "never expires" if token.expires is None else f"until {token.expires}"
+    last_use = "never used" if token.last_used is None else f"last used {format_time(token.last_used)}"
+    expiry = "never expires" if token.expires is None else f"until {format_time(token.expires)}"
     return f"{token.id}{name}: {token.state}, project {token.project}, {' '.join(token.scopes)}, {expiry}, {last_use}"
 
 

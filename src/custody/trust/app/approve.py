@@ -50,7 +50,9 @@ def trust_approve(workspace: Workspace, request: ApprovalRequest) -> TrustApprov
     """
     change = resolve_change_range(workspace.repository, request.change)
     if not change.files:
-        raise InputError(f"'{request.change}' changes nothing", hint="pass a change, such as 'main..HEAD'")
+        raise InputError(
+            f"'{request.change}' changes nothing", hint="pass BASE..HEAD, where HEAD has commits that BASE lacks"
+        )
     effective, _ = load_rules_at_commit(workspace.repository, change.base, {})
     warn_of_ignored_rules(workspace, effective)
     decisions = load_base_decision_policy(workspace, change, effective)

@@ -11,6 +11,7 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
+from custody.terminal.dates import format_time
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 from custody.trust.wire import OutcomeWord
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 
 SHORT_DIGITS = 12
-TIMESTAMP_CHARACTERS = len("2026-01-31T12:00:00")
 
 
 def render_score(line: TrustLine) -> str:
@@ -56,12 +56,7 @@ def render_score_step(step: ScoreStepReport) -> str:
     moved = f"{step.before:.2f} -> {step.after:.2f}" if step.counts else f"{step.before:.2f} (not counted)"
     # The id of a decision about a commit is the commit, which is shown already.
     name = "" if step.commit and step.id == f"commit:{step.commit}" else f" (id {step.id})"
-    return f"{render_decision_time(step.at)}  {moved}  {what}{about}{size}{by}{reason}{notes}{name}"
-
-
-def render_decision_time(at: str) -> str:
-    """Return a timestamp in whole seconds."""
-    return f"{at[:TIMESTAMP_CHARACTERS]}Z"
+    return f"{format_time(step.at)}  {moved}  {what}{about}{size}{by}{reason}{notes}{name}"
 
 
 DECISIONS = ("accepted", "modified", "rejected")

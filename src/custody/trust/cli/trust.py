@@ -308,13 +308,14 @@ def _describe_allowance(line: TrustLine) -> str:
 
 def render_trust_agent(report: TrustShowReport, screen: Screen) -> Iterator[TextLine]:
     """Yield one agent as a table, its last decision, and its newest decisions."""
-    from custody.trust.cli.record import render_decision_time, render_score_step
+    from custody.terminal.dates import format_time
+    from custody.trust.cli.record import render_score_step
 
     line = report.standing
     yield from _render_trust_table([line], screen)
     yield ""
     if line.last_active is not None:
-        yield f"last decision {render_decision_time(line.last_active)}"
+        yield f"last decision {format_time(line.last_active)}"
     yield from (render_score_step(step) for step in report.history)
     if report.total > len(report.history):
         yield f"… and {report.total - len(report.history):,} more (-n {report.total} lists all)"
@@ -323,9 +324,9 @@ def render_trust_agent(report: TrustShowReport, screen: Screen) -> Iterator[Text
 
 
 def _render_account(report: TrustWhyReport) -> Iterator[str]:
+    from custody.terminal.dates import format_time
     from custody.trust.cli.record import (
         render_acceptance_probability,
-        render_decision_time,
         render_score,
         render_score_step,
     )
@@ -333,7 +334,7 @@ def _render_account(report: TrustWhyReport) -> Iterator[str]:
     yield f"{report.start:.2f} at the start (profile {report.profile})"
     yield from (render_score_step(step) for step in report.steps)
     line = report.standing
-    yield f"{line.score:.2f} after {report.idle_days:.1f} idle days, at {render_decision_time(report.at)}"
+    yield f"{line.score:.2f} after {report.idle_days:.1f} idle days, at {format_time(report.at)}"
     yield f"{line.agent}: {render_score(line)}"
     yield from render_acceptance_probability(report.chance)
 

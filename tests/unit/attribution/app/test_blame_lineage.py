@@ -260,6 +260,18 @@ def test_lines_follow_a_rename_and_a_move_to_another_file(scene: Scene) -> None:
     assert (moved.commits, moved.signals[1]) == ([second, scene.built.head()], "revision_parent")
 
 
+@pytest.mark.parametrize(("count", "mark"), [(3, "A"), (2, ".")])
+def test_a_block_that_another_branch_brought_back_keeps_its_call(scene: Scene, count: int, mark: str) -> None:
+    block = [f"distinctive_line_{n} = computed_by({n}, 'the agent')" for n in range(count)]
+    base = scene.committed(at=-100, app__py=OLD)
+    scene.edited("app.py", OLD, OLD + text(*block), at=10, head=base)
+    scene.edited("app.py", OLD, "on_another_branch = 1\n" + OLD, at=20, head=base)
+    both = "on_another_branch = 1\n" + OLD + text(*block)
+    scene.edited("app.py", both, both + SECOND, at=30, head=base)
+    scene.committed(base, at=40, app__py=both + SECOND)
+    assert scene.marks() == "A..." + count * mark + "A"
+
+
 IDIOM = ("    ctx, cancel = a_context.with_timeout(background)", "    defer_until_the_end(cancel)")
 
 
@@ -268,7 +280,7 @@ def test_an_idiom_repeated_after_the_agents_edit_was_discarded_needs_a_session_t
     scene: Scene, path: str, mark: str
 ) -> None:
     base = scene.committed(at=-100, app__py=OLD, third__py=OLD)
-    scene.edited("third.py", OLD, OLD + text(*IDIOM), at=10, head=base)  # nobody committed it
+    scene.edited("third.py", OLD, OLD + text(*IDIOM), at=10, head=base)  # never committed
     scene.edited(path, OLD, OLD + "an_edit_of_the_session = 1\n", at=12, head=base)
     scene.committed(base, at=20, third__py=OLD, app__py=OLD + text(*IDIOM))
     assert scene.marks() == "..." + 2 * mark
@@ -285,8 +297,8 @@ def test_a_block_of_distinctive_lines_moves_and_its_signals_name_the_recorded_pl
     scene.committed(base, at=20, third__py=OLD, app__py=block)
     (moved,) = scene.said()
     assert {signal.name: signal.why for signal in moved.evidence if signal.points in (10, 30)} == {
-        "content_hash": "the call's text in 'third.py', lines 4-6 is exactly this text",
-        "range_match": "the call edited 'third.py', lines 4-6, which moved to 'app.py', lines 1-3",
+        "content_hash": "the trace has exactly this text in 'third.py', lines 4-6",
+        "range_match": "the trace recorded an edit of 'third.py', lines 4-6, which moved to 'app.py', lines 1-3",
     }
 
 
@@ -295,7 +307,7 @@ def test_signals_name_the_lines_as_recorded_when_they_have_other_numbers_now(sce
     scene.committed(agents, at=30, app__py="a_line = on_top\n" + NEW)
     assert base
     whys = [signal.why for signal in scene.said()[-1].evidence]
-    assert "the call edited 'app.py', lines 4-5, now lines 5-6" in whys
+    assert "the trace recorded an edit of 'app.py', lines 4-5, now lines 5-6" in whys
 
 
 def test_the_reason_for_an_unknown_line_says_what_captured_texts_show(scene: Scene) -> None:

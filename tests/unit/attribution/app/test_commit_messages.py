@@ -30,9 +30,11 @@ def built(tmp_path: Path) -> Built:
     return a_repository(tmp_path / "repository")
 
 
-def two_commits(built: Built, message: bytes = CLAUDE, author: bytes = b"Ana <ana@example.org>") -> CommitSha:
+def two_commits(
+    built: Built, message: bytes = CLAUDE, *, author: bytes = b"A Tester <tester@example.invalid>"
+) -> CommitSha:
     first = built.commit({b"app.py": OLD}, at=AT)
-    made = built.commit({b"app.py": NEW}, first, message=message, author=author, at=AT + 60)
+    made = built.commit({b"app.py": NEW}, first, message=message, at=AT + 60, author=author)
     built.checkout()
     return made
 

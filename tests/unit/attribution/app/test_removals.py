@@ -150,3 +150,21 @@ def test_a_deleted_file_lost_every_line(scene: Scene) -> None:
     gone = scene.committed(base, at=20, other__py="other_text = 1\n")
     lines = removed(scene, base, "HEAD")
     assert ([line.line for line in lines], {line.commit for line in lines}) == ([1, 2, 3, 4, 5], {gone})
+
+
+def test_a_bracket_was_removed_by_the_call_that_removed_the_lines_around_it(scene: Scene) -> None:
+    block = ["    for item in every_item:", "        }", "    settle_every(item)"]
+    base = base_commit(scene, [*BASE, "    {", "        }", *block])
+    after = [*BASE, "    {", "        }"]
+    scene.edited("app.py", text(*after, *block), text(*after), at=10, head=base)
+    scene.committed(base, at=20, app__py=text(*after))
+    assert facts(removed(scene)) == [(8, [], "c10"), (9, [], "c10"), (10, [], "c10")]
+
+
+def test_a_line_that_changed_before_it_was_removed_names_the_call_that_removed_it(scene: Scene) -> None:
+    base = base_commit(scene)
+    first = scene.committed(base, at=20, app__py=text(*BASE[:4], "    settle_account(user, currency)"))
+    scene.edited("app.py", text(*BASE[:4], "    settle_account(user, currency)"), text(*BASE[:4]), at=30, head=first)
+    scene.committed(first, at=40, app__py=text(*BASE[:4]))
+    (line,) = removed(scene, base)
+    assert (line.text, line.tool_call_id) == (BASE[4], "c30")

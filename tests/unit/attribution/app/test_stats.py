@@ -6,15 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import blame
 from custody.attribution.app.history import History
 from custody.attribution.app.stats import DAYS_MAX, LineStatistics, compute_line_stats
+from custody.attribution.lineage import UNKNOWN
+from custody.attribution.model import Segment, Trace, TraceAttribution, TraceCandidate
+from custody.attribution.text import hash_segment_lines
 from custody.attribution.wire import LineShare, StatsReport
 from custody.core.errors import InputError
-from custody.core.paths import RepoPath
+from custody.core.evidence import Evidence
+from custody.core.ids import AgentName, RecordRef, Seq, SessionId, StoreId, digest_from_bytes
+from custody.core.paths import Lines, RepoPath
 from custody.workspace.workspace import Progress, Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.hooks import a_recorded_edit
 from tests.builders.repo import LINK, Built, a_repository
 
 BEFORE, AFTER = 1_769_860_000, 1_769_862_000
@@ -202,3 +209,52 @@ def test_an_unknown_agent_is_rejected_with_the_known_ones(built: Built) -> None:
     with pytest.raises(InputError, match="unknown agent 'ghost'") as refused:
         counted(built, agent="ghost")
     assert "other" in (refused.value.hint or "") and "gemini" in (refused.value.hint or "")
+
+
+def test_a_range_counts_only_the_lines_that_it_adds(built: Built) -> None:
+    report = counted(built, revision="HEAD~1..HEAD")
+    assert report.base is not None
+    assert (report.files, report.totals.lines, report.totals.agent, report.coverage) == (2, 4, 4, 1.0)
+    assert lines(counted(built, "src/b.py", "HEAD~1..").agents) == {"other": 2}
+    assert counted(built, "docs", "HEAD~1..HEAD").totals.lines == 0
+    assert counted(built, revision="HEAD..HEAD").totals.lines == 0
+
+
+def test_files_of_a_range_that_cannot_be_read_are_listed(built: Built) -> None:
+    built.commit({b"new.png": b"\x89PNG\0\1", b"link": (LINK, b"src/b.py")}, built.head(), at=AFTER + 10)
+    report = counted(built, revision="HEAD~1..HEAD")
+    assert (report.totals.lines, [file.path for file in report.left_out]) == (0, ["new.png"])
+
+
+def test_evidence_is_separated_by_how_it_came_here(built: Built) -> None:
+    report = counted(built)
+    assert lines(report.evidence) == {"imported": 4}
+    assert (report.at_least, report.coverage) == (report.totals.share, 0.4444)
+    recorded = a_recorded_edit(
+        "src/c.py", "", FRESH, root=built.path, id="9", at="2026-01-31T12:00:00Z", head=built.head()
+    )
+    spool_of(built.path).put(recorded)
+    whole: dict[bytes, bytes | tuple[str, bytes]] = {
+        b"src/a.py": NEW.encode(),
+        b"src/b.py": FRESH.encode(),
+        b"src/c.py": FRESH.encode(),
+    }
+    built.commit(whole, built.head(), at=AFTER + 20)
+    assert lines(counted(built).evidence) == {"recorded live": 2, "imported": 4}
+
+
+def test_what_only_a_commit_names_is_not_part_of_the_lower_bound() -> None:
+    statistics = LineStatistics()
+    for records, count in (((RecordRef(StoreId("s"), Seq(1)),), 3), ((), 5)):
+        statistics.add(claimed_lines(count, records), "src/", "2026-01-01")
+    statistics.add_unknown(2, "src/", "2026-01-01")
+    assert lines(statistics.shares("evidence")) == {"imported": 3, "named by a commit": 5}
+    assert (statistics.at_least, statistics.coverage) == (0.3, 0.8)
+
+
+def claimed_lines(count: int, records: tuple[RecordRef, ...]) -> LineAnswer:
+    path, trace = RepoPath(b"src/a.py"), Trace("t", AgentName("robot"), SessionId("s"))
+    segment = Segment(path, Lines(1, count), None, None, None, hash_segment_lines(["x"]))
+    candidate = TraceCandidate(trace, path, None, None, (), records=records)
+    finding = TraceAttribution(segment, candidate, 6, 0.4, Evidence((), digest_from_bytes(b"")))
+    return LineAnswer(finding, UNKNOWN, (), None)

@@ -42,7 +42,7 @@ def test_the_share_comes_first_then_authors_and_agents(built: Built) -> None:
     ran = custody(built.path, "stats")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.splitlines() == [
-        f"whole repository at {built.head()[:7]}: agents wrote at least 50 % of 4 lines",
+        f"whole repository at {built.head()[:7]}: agents wrote at least 50 % of 4 lines; evidence covers 50 %",
         "",
         f"  agents   {'█' * 26}{' ' * 26}  2   50 %",
         f"  people   {' ' * 52}  0    0 %",
@@ -50,6 +50,9 @@ def test_the_share_comes_first_then_authors_and_agents(built: Built) -> None:
         "",
         "AGENT  MODEL  LINES   SHARE",
         "robot  m-1        2  50.0 %",
+        "",
+        "EVIDENCE  LINES   SHARE",
+        "imported      2  50.0 %",
         "",
         "skipped 1 file (-v lists them)",
         "Searched since 2026-01-29.",
@@ -60,6 +63,9 @@ def test_the_share_comes_first_then_authors_and_agents(built: Built) -> None:
 def test_verbose_adds_certainty_folders_months_and_skipped_files(built: Built) -> None:
     lines = custody(built.path, "stats", "-v").out.splitlines()
     assert lines[8:] == [
+        "",
+        "EVIDENCE  LINES   SHARE",
+        "imported      2  50.0 %",
         "",
         "CERTAINTY  LINES   SHARE",
         "likely         2  50.0 %",
@@ -114,7 +120,7 @@ def test_a_long_list_of_unknown_files_is_cut_and_fits_the_terminal() -> None:
 
 def test_with_an_agent_the_shares_are_its_own(built: Built) -> None:
     lines = custody(built.path, "stats", "--agent", "gemini", "-v").out.splitlines()
-    assert lines[0].endswith(": gemini wrote at least 0 % of 4 lines")
+    assert lines[0].endswith(": gemini wrote at least 0 % of 4 lines; evidence covers 50 %")
     assert [line.split()[0] for line in lines[2:6]] == ["gemini", "other", "people", "unknown"]
     assert lines[5].endswith("2   50 %   so at most 50 %")
     assert lines[7:9] == ["FOLDER  LINES  GEMINI", "src/        4   0.0 %"]
@@ -164,6 +170,8 @@ def a_report(totals: LineShare, models: list[tuple[str, str, int]]) -> StatsRepo
             AgentModelShare(**msgspec.structs.asdict(a_share(agent, lines)), model=model)
             for agent, model, lines in models
         ],
+        at_least=totals.share,
+        coverage=1 - totals.none / totals.lines if totals.lines else 0.0,
     )
 
 
@@ -173,7 +181,7 @@ def test_lines_that_are_only_in_part_by_agents_are_named_and_agents_once() -> No
     screen = Screen(columns=80, rows=24, is_terminal=True)
     lines = [screen.render(line) for line in render_line_stats(a_report(totals, models), screen, verbose=False)]
     assert lines == [
-        "whole repository at b6f2a90: agents wrote at least 80 % of 10,000 lines",
+        "whole repository at b6f2a90: agents wrote at least 80 % of 10,000 lines; evidence covers 86 %",
         "",
         f"  agents   {'█' * 24}{' ' * 6}  8,100   80 %   100 only in part",
         f"  people   {'█' * 2}{' ' * 28}    500    5 %",
@@ -239,3 +247,19 @@ def test_bad_paths_and_revisions_are_refused(built: Built) -> None:
     assert custody(built.path, "stats", "nowhere").status == 2
     assert custody(built.path, "stats", "--rev", "nothing").status != 0
     assert custody(built.path, "stats", "..").status == 2
+
+
+def test_a_range_is_counted_as_a_whole_or_below_a_folder(built: Built) -> None:
+    for arguments in (["HEAD~1..HEAD"], ["src", "HEAD~1.."], [".", "--rev", "HEAD~1..HEAD"]):
+        ran = custody(built.path, "stats", *arguments)
+        assert "agents wrote 100 % of 2 added lines" in ran.out.splitlines()[0], ran
+    assert custody(built.path, "stats", "nowhere..HEAD").status == 2
+
+
+def test_what_only_commits_name_makes_the_share_a_lower_bound() -> None:
+    totals = a_share("all", 100, person=40, share=0.6)
+    report = msgspec.structs.replace(a_report(totals, []), at_least=0.25)
+    title = Screen().render(next(iter(render_line_stats(report, Screen(), verbose=False))))
+    assert title == (
+        "whole repository at b6f2a90: agents wrote at least 25 % of 100 lines; commits name agents for 35 % more"
+    )

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.errors import InputError
-from custody.core.ids import digest_from_bytes
+from custody.core.ids import Digest, digest_from_bytes
 from custody.core.tree_head import TreeHash, compute_path_root, compute_tree_root, list_inclusion_path
 from custody.core.wire.arrival import Arrival
-from custody.core.wire.event import SpanBatch
+from custody.core.wire.event import SpanBatchEvent
 from custody.core.wire.span_batch import (
     BATCH_SPANS_MAX,
     SALT_BYTES,
@@ -44,7 +44,7 @@ def test_neighboring_spans_become_one_record_with_the_digest_of_their_tree(count
     assert [span.data for span in iterate_batched_spans(batch.payload)] == [arrival.payload for arrival in arrivals]
     assert [span.key for span in iterate_batched_spans(batch.payload)] == [arrival.entry.key for arrival in arrivals]
     assert [span.digest for span in iterate_batched_spans(batch.payload)] == [a.entry.digest for a in arrivals]
-    assert batch.event == SpanBatch(tuple(span.event for span in iterate_batched_spans(batch.payload)))
+    assert batch.event == SpanBatchEvent(tuple(span.event for span in iterate_batched_spans(batch.payload)))
 
 
 def test_only_neighbors_share_a_record_and_at_most_a_thousand() -> None:
@@ -69,7 +69,7 @@ def test_an_erased_span_leaves_the_digest_and_the_other_spans(count: int, data: 
     rest = erase_batched_span(batch.payload, erased)
     assert digest_from_payload(rest) == batch.entry.digest
     assert list(iterate_batched_spans(rest)) == [span for span in spans if span != erased]
-    assert list_erased_leaves(rest) == [erased.leaf]
+    assert list_erased_leaves(rest) == [Digest(erased.leaf)]
     assert erased.salt.hex().encode() not in rest
 
 
@@ -102,7 +102,7 @@ def test_a_batch_in_another_form_has_no_digest(spans: bytes) -> None:
 
 
 @pytest.mark.parametrize("payload", [None, [], {}, {"spans": 5}])
-def test_other_payloads_are_no_batches(payload: object) -> None:
+def test_other_payloads_are_refused(payload: object) -> None:
     with pytest.raises(InputError):
         span_batch_from_json(payload)  # type: ignore[arg-type]  # what a damaged store may hold
 

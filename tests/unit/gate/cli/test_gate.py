@@ -314,3 +314,27 @@ def test_other_shapes(repository: Path) -> None:
     sarif = json.loads(custody(repository, "gate", "strict", "--format", "sarif").out)
     assert [result["ruleId"] for result in sarif["runs"][0]["results"]] == ["ATTR-NONE", "ATTR-SHARE"]
     assert custody(repository, "gate", "strict", "--format", "sarif", "--json").status == 2
+
+
+def test_adjacent_lines_are_one_place_and_files_without_lines_say_what_is_wrong(repository: Path) -> None:
+    places = [
+        PlaceReport("a.py", 1, 2),
+        PlaceReport("a.py", 3, 3),
+        PlaceReport("a.py", 5, 5),
+        PlaceReport("b.py", 6, 6),
+    ]
+    reasons = [
+        ReasonReport("ATTR-NONE", "review", "bad", "read", [PlaceReport("c.py", None, None)]),
+        ReasonReport("ATTR-WEAK", "review", "bad", "read", places),
+    ]
+    report = msgspec.structs.replace(
+        gate(Workspace(repository), GateRequest(change="HEAD~1")), reasons=reasons, level="review"
+    )
+    lines = [Screen().render(line) for line in render_verdict(report, Screen(), "x")]
+    rows = [" ".join(line.split()) for line in lines[lines.index("Read these first") + 1 :]][:4]
+    assert rows == [
+        "1 high c.py no recorded edit made it what it is ATTR-NONE",
+        "2 medium a.py:1-3 weak evidence of who wrote it ATTR-WEAK",
+        "3 medium a.py:5 weak evidence of who wrote it ATTR-WEAK",
+        "4 medium b.py:6 weak evidence of who wrote it ATTR-WEAK",
+    ]

@@ -111,6 +111,34 @@ class TestSignatures:
         append(world, signed(a_decision_event(world, operator="olga"), by_device(device)))
         assert rated(world, a_team(device.public, *accounts)) == [SELF]
 
+    def test_a_co_author_witnesses_nothing(self, world: TrustWorld, device: DeviceKey) -> None:
+        message = b"Squashed\n\nCo-authored-by: Ana <12+ana@users.noreply.github.com>"
+        commit = world.built.commit(
+            {b"b.py": b"b\n"}, world.first, message=message, author=b"Bot <bot@example.invalid>"
+        )
+        append(world, signed(a_decision_event(world, commit=commit), by_device(device)))
+        append(
+            world,
+            a_decision_event(world, id="2", commit=commit, witness={"kind": "host", "by": "github:ana"}),
+            "trust-2",
+        )
+        chain = frozenset((own_chain(world),))
+        assert rated(world, a_team(device.public, "github:ana"), ratings=ChainRatings(chain, chain, chain)) == [
+            ENROLLED,
+            ENROLLED,
+        ]
+
+    def test_an_author_of_any_commit_of_a_rebased_change_witnesses_nothing(
+        self, world: TrustWorld, device: DeviceKey
+    ) -> None:
+        built, bot = world.built, b"Bot <bot@example.invalid>"
+        first = built.commit({b"b.py": b"b\n"}, world.first, author=b"A. R. <ana@example.invalid>")
+        head = built.commit({b"b.py": b"b\n", b"c.py": b"c\n"}, first, author=bot)
+        merged = built.commit({b"b.py": b"b\n", b"c.py": b"c\n"}, world.first, message=b"rebased", author=bot)
+        append(world, signed(a_decision_event(world, commit=merged, head=head), by_device(device)))
+        assert rated(world, a_team(device.public, "ana@example.invalid")) == [SELF]
+        assert rated(world, a_team(device.public, "eve@example.invalid")) == [WITNESSED]
+
     def test_without_the_commit_its_authors_are_unknown(self, world: TrustWorld, device: DeviceKey) -> None:
         append(world, signed(a_decision_event(world, commit="f" * 40), by_device(device)))
         assert rated(world, a_team(device.public)) == [SELF]
