@@ -232,9 +232,6 @@ class CommitStatements:
             agent, share = noted[str(place.path)]
             if share < SHARE_MIN:
                 return None
-            note_agent = (
-                named if named is not None and named.agent == agent else NamedAgent(agent, AI_ATTRIBUTION.decode())
-            )
             why = f"a note on commit {commit.id[:SHORT_ID_LENGTH]} names {agent} for {share:.0%} of this file's change"
             if named is None or named.agent != agent:
                 named = NamedAgent(agent, AI_ATTRIBUTION.decode())
