@@ -5,6 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from custody.core.commit_agents import (
+    UNNAMED,
+    agent_from_author,
+    is_bot_committer,
+    list_named_agents,
+    operator_from_author,
+)
 from custody.core.patterns import lazy_pattern
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
@@ -233,14 +240,6 @@ def trust_author_from_commit(name: str, email: str, message: str) -> tuple[str, 
     >>> trust_author_from_commit("Claude Monet", "claude@example.org", "Water lilies")
     ('Claude Monet', None)
     """
-    from custody.core.commit_agents import (  # most questions about trust read no commit
-        UNNAMED,
-        agent_from_author,
-        is_bot_committer,
-        list_named_agents,
-        operator_from_author,
-    )
-
     person = operator_from_author(name) or email.strip() or "unknown"
     own = agent_from_author(name, email)
     if own is not None and person != name.strip():
