@@ -73,7 +73,7 @@ BUDGETS = {
     ("blame", "src/app.py"): (114, 4, 1),
     ("log",): (64, 1, 1),
     ("why", f"src/app.py:{LINE}"): (214, 3, 1),
-    ("gate", "HEAD~1..HEAD"): (229, 16, 1),
+    ("gate", "HEAD~1..HEAD"): (230, 16, 1),
     ("stats",): (112, 9, 1),
     ("records",): (60, 1, 1),
     ("show", "1"): (60, 1, 1),
