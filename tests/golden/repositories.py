@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
+from tests.builders.cline import Cline
 from tests.builders.codex import a_rollout, patch_text, updated
 from tests.builders.copilot import Copilot
 from tests.builders.cursor import Cursor
@@ -100,6 +101,15 @@ def copilot(terminal: Terminal, built: Built) -> None:
     terminal.run("import", "copilot")
 
 
+def cline(terminal: Terminal, built: Built) -> None:
+    """Write a task of Cline and one of Roo Code, as VS Code's extensions store them."""
+    home = terminal.folder.parent / "home"
+    Cline(built.path).prompt(PROMPT).replace(PATH, COST, DISCOUNT, final=NEW).shell("pytest -q", "2 passed").put(home)
+    Cline(built.path, "roo").prompt("add taxes").write("src/tax.py", TAX).put(home)
+    terminal.run("import", "cline")
+    terminal.run("import", "roo-code")
+
+
 def opencode(terminal: Terminal, built: Built) -> None:
     """Write a session into opencode's database."""
     session = Opencode(built.path, ms=BEGAN * 1000).prompt(PROMPT)
@@ -141,6 +151,7 @@ REPOSITORIES: MappingProxyType[str, Recorder] = MappingProxyType(
         "cursor": cursor,
         "copilot": copilot,
         "opencode": opencode,
+        "cline": cline,
         "live": live,
         "claims": claims,
     }

@@ -88,6 +88,10 @@ def list_transcript_files(place: Path, suffix: str | tuple[str, ...]) -> list[Pa
     return [Path(path) for _, path in sorted(matches)]
 
 
+VSCODE_PROGRAMS = ("Code", "Code - Insiders", "Code - Exploration", "VSCodium")
+VSCODE_SETTINGS = (".config", "Library/Application Support")
+VSCODE_SERVERS = (".vscode-server", ".vscode-server-insiders", ".vscode-remote")
+
 # A first look at files of other programs; problems are reported when they are read in full.
 
 
@@ -133,6 +137,12 @@ def locate_agent_folder(environment: Mapping[str, str], variable: str, folder: s
 def locate_user_home(environment: Mapping[str, str]) -> Path:
     """Return the user's home folder."""
     return Path(environment.get("HOME") or "~").expanduser()
+
+
+def list_vscode_user_folders(home: Path) -> list[Path]:
+    """Return VS Code's user folders in the user's home, on this machine and for remote connections to it."""
+    programs = (home / settings / name / "User" for name in VSCODE_PROGRAMS for settings in VSCODE_SETTINGS)
+    return [*programs, *(home / server / "data" / "User" for server in VSCODE_SERVERS)]
 
 
 def resolve_work_trees(trees: Sequence[str]) -> set[str]:

@@ -24,6 +24,11 @@ ADD, DELETE, UPDATE = "*** Add File: ", "*** Delete File: ", "*** Update File: "
 MOVE, FILE_END, ENVIRONMENT = "*** Move to: ", "*** End of File", "*** Environment ID: "
 NUMBER_MAX = 2**53
 
+SEARCH_LINE = lazy_pattern(r"(?:<{5,9}|-{5,9}) SEARCH>?\s*")
+DIVIDER_LINE = lazy_pattern(r"={5,9}\s*")
+REPLACE_LINE = lazy_pattern(r"(?:>{5,9}|\+{5,9}) REPLACE>?\s*")
+"""The marks of a SEARCH/REPLACE block, as Cline, Roo Code and Aider write them."""
+
 _HUNK = lazy_pattern(r"@@ -\d+(?:,\d+)? \+(\d{1,15})(?:,(\d{1,15}))? @@")
 
 
@@ -205,6 +210,28 @@ def _parse_diff_hunks(diff: str) -> Iterator[PatchHunk]:
 def _parse_hunk_lines(hunk: re.Match[str]) -> Lines | None:
     first, count = int(hunk[1]), int(hunk[2] or 1)
     return Lines(first, first + count - 1) if 0 < first < NUMBER_MAX and 0 < count < NUMBER_MAX else None
+
+
+# --- blocks that replace text -----------------------------------------------------------------------------------------
+
+
+def parse_replace_blocks(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    r"""Yield the text before and after of each complete SEARCH/REPLACE block.
+
+    >>> list(parse_replace_blocks("<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE".split("\n")))
+    [('a', 'b')]
+    """
+    parts: list[list[str]] = []
+    for line in lines:
+        if SEARCH_LINE.fullmatch(line):
+            parts = [[]]
+        elif len(parts) == 1 and DIVIDER_LINE.fullmatch(line):
+            parts.append([])
+        elif len(parts) == 2 and REPLACE_LINE.fullmatch(line):
+            yield "\n".join(parts[0]), "\n".join(parts[1])
+            parts = []
+        elif parts:
+            parts[-1].append(line)
 
 
 # --- what becomes of the files ----------------------------------------------------------------------------------------

@@ -27,12 +27,18 @@ class _LazyReaders(Mapping[str, "TranscriptReader"]):
             "cursor": "cursor",
             "gemini": "gemini",
             "opencode": "opencode",
+            # Roo Code first: it began as Cline, and its tasks have all that shows one of Cline.
+            "roo-code": "cline:ROO_READER",
+            "cline": "cline",
+            "aider": "aider",
         }
     )
 
     def __getitem__(self, agent: str) -> "TranscriptReader":
-        module = f"custody.capture.agents.{self._PACKAGES[agent]}.transcript"
-        reader: TranscriptReader = import_module(module).READER
+        package, _, name = self._PACKAGES[agent].partition(":")
+        reader: TranscriptReader = getattr(
+            import_module(f"custody.capture.agents.{package}.transcript"), name or "READER"
+        )
         return reader
 
     def __contains__(self, agent: object) -> bool:

@@ -195,8 +195,8 @@ def import_command(
     """Import sessions, exports, events, traces or spans.
 
     Without PATH, import the sessions of every agent for this repository, and the notes of git-ai and checkpoints of
-    Entire that it has. With the name of an agent ('claude-code', 'codex', 'copilot', 'cursor', 'gemini', 'opencode'),
-    import its sessions. PATH can also be:
+    Entire that it has. With the name of an agent ('aider', 'claude-code', 'cline', 'codex', 'copilot', 'cursor',
+    'gemini', 'opencode', 'roo-code'), import its sessions. PATH can also be:
 
     \b
       a transcript, or a folder of transcripts
@@ -418,9 +418,9 @@ def _summarize_found_import(report: ImportAgentsReport) -> ImportSummary:
 
 
 def _agent_title(agent: str) -> str:
-    from custody.intake.settings import AGENTS  # loads every settings format
+    from custody.intake.settings.agent_table import get_agent_title  # loads every settings format
 
-    return AGENTS[agent].title if agent in AGENTS else agent
+    return get_agent_title(agent)
 
 
 def _summarize_export_import(report: ImportReport) -> ImportSummary:

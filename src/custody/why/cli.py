@@ -281,10 +281,9 @@ def _format_why_author(report: WhyReport, attribution: Attribution, now_ns: int)
 
 
 def _get_agent_title(agent: str) -> str:
-    from custody.intake.settings.agent_table import AGENTS
+    from custody.intake.settings.agent_table import get_agent_title
 
-    known = AGENTS.get(agent)
-    return agent if known is None else known.title.partition(" (")[0]
+    return get_agent_title(agent).partition(" (")[0]
 
 
 def _format_day(at: str, now_ns: int) -> str:

@@ -115,7 +115,10 @@ def test_the_sessions_of_all_agents_are_one_import(repository: Path, tmp_path: P
     assert ran.out.splitlines() == [
         "Imported 1 session from 1 file (5 records)",
         "skipped 1 edit outside this repository, 1 line of unknown types (-v lists them)",
-        "No sessions found for Codex CLI, GitHub Copilot (VS Code and CLI), Cursor, Gemini CLI, opencode",
+        (
+            "No sessions found for Codex CLI, GitHub Copilot (VS Code and CLI), Cursor, Gemini CLI, opencode, Roo Code,"
+            " Cline, Aider"
+        ),
     ]
 
 

@@ -95,8 +95,9 @@ class AgentReport(msgspec.Struct, frozen=True, kw_only=True):
 
     ``last_live`` is the last event of a hook, ``last`` the last of any kind. ``hooks`` is 'set up', 'partly' if some
     events do not run our hook, 'misled' if settings run a hook that does not report here, 'off' if a setting turns all
-    hooks off, 'unreadable' if its settings cannot be read, 'not set up', or 'none' for an agent without hooks. ``hint``
-    helps if hooks are set up and have never fired.
+    hooks off, 'unreadable' if its settings cannot be read, 'not set up', 'transcripts' for an agent without a hook
+    with sessions on disk that can be imported, or 'none' for any other agent. ``hint`` helps if hooks are set up and
+    have never fired.
     """
 
     name: str

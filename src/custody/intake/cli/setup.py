@@ -10,7 +10,7 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.intake.settings.agent_table import TITLES
+from custody.intake.settings.agent_table import TITLES, TRANSCRIPT_TITLES, get_agent_title
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Role, Screen, StyledText, TextLine, escape_controls, wrap_text
 
@@ -27,9 +27,20 @@ if TYPE_CHECKING:
     from custody.workspace.workspace import Workspace
 
 
+class _AgentChoice(click.Choice[str]):
+    """The agents that can be set up; for an agent without a hook, the error says how to read its sessions."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name of an agent that can be set up."""
+        if value in TRANSCRIPT_TITLES:
+            title = TRANSCRIPT_TITLES[value]
+            raise InputError(f"{title} has no hook: transcripts only", hint=f"run 'custody import {value}'")
+        return super().convert(value, param, ctx)
+
+
 @click.command("init")
 @click.option(
-    "--agent", "agents", multiple=True, type=click.Choice(list(TITLES)), help="Set up this agent (repeatable)."
+    "--agent", "agents", multiple=True, type=_AgentChoice(list(TITLES)), help="Set up this agent (repeatable)."
 )
 @click.option("--yes", is_flag=True, help="Set up every agent that is used in this repository, without asking.")
 @click.option("--user", is_flag=True, help="Set up your user settings, for all repositories, instead of this one.")
@@ -63,7 +74,12 @@ def init_command(
       custody init --user --agent codex --dry-run
     """
     from custody.intake.cli.status import list_tool_commands
-    from custody.intake.install.init import InitRequest, find_installed_agents, install_agent_hooks
+    from custody.intake.install.init import (
+        InitRequest,
+        find_installed_agents,
+        find_transcript_agents,
+        install_agent_hooks,
+    )
     from custody.intake.install.repository_status import find_tools_to_import
     from custody.intake.install.team_policy import write_team_policy
 
@@ -79,6 +95,9 @@ def init_command(
     report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
     machine = find_installed_agents(workspace, user=True)
     lines = [_render_agent_setup(report, machine, show_missing=not agents)]
+    if unhooked := find_transcript_agents(workspace) if not agents else ():
+        titles = ", ".join(map(get_agent_title, unhooked))
+        lines.append(f"Transcripts only, no hook: {titles} (run 'custody import' to read their sessions)")
     if not as_json:
         lines += [f"hint: {command}" for command in list_tool_commands(find_tools_to_import(workspace))]
     return print_command_report(report, "\n".join(lines), as_json=as_json)
@@ -285,5 +304,7 @@ def _render_doctor_agents(report: DoctorReport) -> list[str]:
 def _render_agent_activity(agent: AgentReport) -> str:
     if agent.last is None:
         return "no session yet"
+    if agent.hooks == "transcripts":
+        return f"last session {agent.last[:10]}"
     live = "no live events yet" if agent.last_live is None else f"last live event {agent.last_live[:10]}"
     return f"last session {agent.last[:10]}; {live}"

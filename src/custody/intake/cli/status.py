@@ -20,6 +20,7 @@ HOOK_STATES = {
     "off": "hooks disabled",
     "unreadable": "unreadable settings",
     "not set up": "no hooks",
+    "transcripts": "transcripts only, no hook",
     "none": "no hooks supported",
 }
 """The states of an agent's hooks, for people."""

@@ -14,7 +14,7 @@ from custody.core.plural import noun_for_count
 from custody.core.wire.report import AgentReport
 from custody.core.wire.time import format_timestamp
 from custody.intake.backfill import list_backfill_work_trees, preview_agent_backfill
-from custody.intake.install.init import find_installed_agents
+from custody.intake.install.init import find_installed_agents, find_transcript_agents
 from custody.intake.install.site import (
     HookEntry,
     InstallSite,
@@ -27,34 +27,35 @@ from custody.intake.install.site import (
 )
 from custody.intake.queries import CapturedAgentRow, list_captured_agents, list_captured_sessions
 from custody.intake.settings import AGENTS, list_settings_hook_commands
-from custody.intake.settings.agent_table import TITLES
+from custody.intake.settings.agent_table import TITLES, TRANSCRIPT_TITLES, get_agent_title
 from custody.store import Store
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
-SET_UP, NOT_SET_UP = "set up", "not set up"
+SET_UP, NOT_SET_UP, TRANSCRIPTS = "set up", "not set up", "transcripts"
 
 
 def report_agent_status(workspace: Workspace, store: Store) -> list[AgentReport]:
-    """Return every agent that can be set up or has records, in our order."""
+    """Return every agent that can be set up, that is used without a hook, or that has records, in our order."""
     if workspace.home is None:
         return []
-    here = set(find_installed_agents(workspace))
+    unhooked = find_transcript_agents(workspace)
+    here = {*find_installed_agents(workspace), *unhooked}
     rows: dict[str, CapturedAgentRow] = {row.agent: row for row in list_captured_agents(store)}
     states = {name: status.state for name, status in read_hook_status(workspace).items()}
     known = set(list_captured_sessions(store))
     return [
         AgentReport(
             name=name,
-            title=TITLES.get(name, name),
+            title=get_agent_title(name),
             here=name in here,
-            hooks=states.get(name, "none"),
+            hooks=states.get(name, TRANSCRIPTS if name in TRANSCRIPT_TITLES else "none"),
             last_live=_format_last_agent_event(rows.get(name), live=True),
             last=_format_last_agent_event(rows.get(name), live=False),
             sessions=rows[name].sessions if name in rows else 0,
             backfill=preview_agent_backfill(workspace, name, known),
             hint=_agent_hook_hint(name, states.get(name), rows.get(name)),
         )
-        for name in dict.fromkeys((*TITLES, *sorted(rows)))
+        for name in dict.fromkeys((*TITLES, *unhooked, *sorted(rows)))
     ]
 
 
@@ -107,7 +108,7 @@ def _format_last_agent_event(row: CapturedAgentRow | None, *, live: bool) -> str
 
 def check_agent_name(agent: str | None, recorded: Iterable[str]) -> None:
     """Raise an error for the name of an agent that cannot be set up and has no records, since it is a typo."""
-    known = sorted({*AGENTS, *recorded})
+    known = sorted({*AGENTS, *TRANSCRIPT_TITLES, *recorded})
     if agent is not None and agent not in known:
         raise InputError(f"unknown agent '{agent}'", hint=f"known agents: {', '.join(known)}")
 

@@ -52,6 +52,7 @@ from custody.intake.settings import (
     make_settings_removal_edit,
     render_edit_diff,
 )
+from custody.intake.settings.agent_table import TRANSCRIPT_AGENTS
 from custody.workspace.workspace import Workspace
 
 
@@ -80,6 +81,15 @@ def find_installed_agents(workspace: Workspace, *, user: bool = False) -> list[s
     """Return the agents that this machine or this work tree has."""
     places = InstallSite.of(workspace, user=user).places
     return [agent.name for agent in AGENTS.values() if places.is_here(agent)]
+
+
+def find_transcript_agents(workspace: Workspace) -> list[str]:
+    """Return the agents without a hook that this machine or this work tree has: only their sessions on disk are read.
+
+    Their readers are not loaded.
+    """
+    places = InstallSite.of(workspace, user=False).places
+    return [agent.name for agent in TRANSCRIPT_AGENTS.values() if places.has_transcript_agent(agent)]
 
 
 def find_used_agents(workspace: Workspace) -> list[str]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from custody.core.errors import InputError
 from custody.core.wire.report import AgentReport
 from custody.intake.backfill import find_unimported_tools
-from custody.intake.install.agent_status import SET_UP, report_agent_status
+from custody.intake.install.agent_status import SET_UP, TRANSCRIPTS, report_agent_status
 from custody.intake.install.init import find_used_agents
 from custody.store import Store
 from custody.workspace.workspace import NO_REPOSITORY, Workspace, has_workspace_repository, ingest_spool_copy
@@ -41,8 +41,9 @@ class RepositoryStatus(Struct, frozen=True):
 
     @property
     def found(self) -> list[AgentReport]:
-        """Return the agents that are used in this repository; without any, the installed ones."""
-        return [agent for agent in self.agents if (agent.name in self.used if self.used else agent.here)]
+        """Return the agents that are used in this repository; without any, the installed ones that have hooks."""
+        hooked = [agent for agent in self.agents if agent.hooks != TRANSCRIPTS]
+        return [agent for agent in hooked if (agent.name in self.used if self.used else agent.here)]
 
     @property
     def sessions(self) -> int:

@@ -229,6 +229,31 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
 )
 
 
+class TranscriptAgent(Struct, frozen=True):
+    """An agent without a hook of custody: only its sessions on disk are read.
+
+    ``clues`` are folders in the home, ``files`` are files in the work tree, that show that the agent is used.
+    """
+
+    name: str
+    title: str
+    clues: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def _list_extension_clues(extension: str) -> tuple[str, ...]:
+    return tuple(f"{user}/globalStorage/{extension}" for user in _VSCODE_USERS)
+
+
+_CLINE = TranscriptAgent("cline", "Cline", (*_list_extension_clues("saoudrizwan.claude-dev"), ".cline"))
+_ROO_CODE = TranscriptAgent("roo-code", "Roo Code", _list_extension_clues("rooveterinaryinc.roo-cline"))
+_AIDER = TranscriptAgent("aider", "Aider", files=(".aider.chat.history.md",))
+
+TRANSCRIPT_AGENTS: Mapping[str, TranscriptAgent] = MappingProxyType(
+    {agent.name: agent for agent in (_CLINE, _ROO_CODE, _AIDER)}
+)
+
+
 _VERSION = lazy_pattern(r"\d+(?:\.\d+){1,3}")
 _PACKAGE_VERSION = lazy_pattern(rb'"version"\s*:\s*"(\d+(?:\.\d+){1,3})')
 
@@ -251,6 +276,11 @@ class SettingsPlaces(Struct, frozen=True):
         folders = [self.user_folder(agent), *([self.work_tree / agent.folder] if self.work_tree else [])]
         folders += [self.home / clue for clue in agent.clues]
         return any(folder.is_dir() for folder in folders) or self._program(agent) is not None
+
+    def has_transcript_agent(self, agent: TranscriptAgent) -> bool:
+        """Return whether an agent without a hook is used: its folder in the home, or its file in the work tree."""
+        files = [self.work_tree / name for name in agent.files] if self.work_tree else []
+        return any((self.home / clue).is_dir() for clue in agent.clues) or any(file.is_file() for file in files)
 
     def project_file(self, agent: Agent) -> Path | None:
         """Return the agent's settings for this work tree alone; None if it has none."""
@@ -323,3 +353,10 @@ def _read_settings_leniently(path: Path) -> bytes:
 
 TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()})
 """Display names of the agents that can be set up."""
+TRANSCRIPT_TITLES = MappingProxyType({agent.name: agent.title for agent in TRANSCRIPT_AGENTS.values()})
+"""Display names of the agents with sessions on disk and no hook."""
+
+
+def get_agent_title(agent: str) -> str:
+    """Return the display name of an agent, or its name."""
+    return TITLES.get(agent) or TRANSCRIPT_TITLES.get(agent, agent)

@@ -1,6 +1,6 @@
 """Records of a Copilot session, whatever shape it was read from: one for each call, prompt or session start."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,6 +20,7 @@ from custody.capture.hook.call_name import parse_copilot_input
 from custody.capture.line_reader import (
     is_path_in_trees,
     list_transcript_files,
+    list_vscode_user_folders,
     locate_agent_folder,
     peek_transcript_lines,
     read_json_object,
@@ -44,8 +45,6 @@ OWN_FOLDER = ".copilot"
 SESSIONS = ("session-state", "history-session-state")
 CHATS, TRANSCRIPTS, EMPTY = "chatSessions", "GitHub.copilot-chat/transcripts", "globalStorage/emptyWindowChatSessions"
 WORKSPACES, WORKSPACE = "workspaceStorage", "workspace.json"
-PROGRAMS = ("Code", "Code - Insiders", "Code - Exploration", "VSCodium")
-SERVERS = (".vscode-server", ".vscode-server-insiders", ".vscode-remote")
 SCHEMES = frozenset(("file", "vscode-remote"))
 SEARCHED_BYTES_MAX = 64 << 20
 """Maximum bytes of a session without a folder that are searched for a work tree's path."""
@@ -100,7 +99,7 @@ def locate_copilot_home(environment: Mapping[str, str]) -> Path:
 def find_project_sessions(home: Path, trees: Sequence[str]) -> list[Path]:
     """Return the sessions of the CLI and of VS Code in or below one of these work trees."""
     files = [file for name in SESSIONS for file in list_session_files(home / name)]
-    for user in _list_vscode_user_folders(home):
+    for user in list_vscode_user_folders(home.parent if home.name == OWN_FOLDER else Path("~").expanduser()):
         files += list_session_files(user / EMPTY)
         for workspace in sorted((user / WORKSPACES).glob("*")) if (user / WORKSPACES).is_dir() else ():
             folder = read_vscode_storage_folder(workspace)
@@ -193,16 +192,6 @@ def _has_work_tree_path(file: Path, trees: Sequence[str]) -> bool:
     except OSError:
         return True  # reported when it is read
     return False
-
-
-def _list_vscode_user_folders(home: Path) -> Iterator[Path]:
-    """Yield VS Code's user folders, on this machine and for remote connections to it."""
-    own = home.parent if home.name == OWN_FOLDER else Path("~").expanduser()
-    for program in PROGRAMS:
-        yield own / ".config" / program / "User"
-        yield own / "Library" / "Application Support" / program / "User"
-    for server in SERVERS:
-        yield own / server / "data" / "User"
 
 
 CALL, PROMPT, SESSION = "call", "prompt", "session"
