@@ -70,11 +70,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # Modules of custody, git processes, store openings. The goals: 60 modules for ``blame``, 5 git processes for ``gate``.
 BUDGETS = {
-    ("blame", "src/app.py"): (114, 4, 1),
+    ("blame", "src/app.py"): (116, 5, 1),
     ("log",): (64, 1, 1),
-    ("why", f"src/app.py:{LINE}"): (214, 3, 1),
-    ("gate", "HEAD~1..HEAD"): (230, 16, 1),
-    ("stats",): (113, 9, 1),
+    ("why", f"src/app.py:{LINE}"): (216, 3, 1),
+    ("gate", "HEAD~1..HEAD"): (232, 16, 1),
+    ("stats",): (115, 12, 1),
     ("records",): (60, 1, 1),
     ("show", "1"): (60, 1, 1),
     ("verify",): (77, 1, 1),
