@@ -11,6 +11,7 @@ this file, and the line is not boilerplate.
 """
 
 import argparse
+import hashlib
 import json
 import random
 import re
@@ -181,9 +182,13 @@ def read_note(file: Path, reading: Reading) -> None:
     except ValueError:
         return  # not a note
     for prompt in prompts.values():
-        for n, message in enumerate(prompt.get("messages") or ()):
+        session = str((prompt.get("agent_id") or {}).get("id"))
+        for message in prompt.get("messages") or ():
             if message.get("type") == "tool_use":
-                add_use(reading, f"{file.name}:{n}", seconds_of(message.get("timestamp")), message)
+                # Notes have no ids of calls: custody names a call by the digest of its message.
+                data = json.dumps(message, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+                name = f"git-ai-{hashlib.sha256(data).hexdigest()[:32]}"
+                add_use(reading, name, seconds_of(message.get("timestamp")), message, session)
 
 
 def add_use(reading: Reading, name: str, at: float, use: dict[str, Any], session: str = "") -> None:

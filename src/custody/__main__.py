@@ -1,5 +1,5 @@
 """``python -m custody`` is the ``custody`` command."""
 
-from custody.cli.main import main
+from custody.cli.main import run
 
-main()
+run()

@@ -78,7 +78,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
         info = message_from_bytes(archive.read("git_custody-0.1.0.dist-info/METADATA"))
         scripts = archive.read("git_custody-0.1.0.dist-info/entry_points.txt").decode()
     assert (info["Name"], info["License-Expression"]) == ("git-custody", "Apache-2.0")
-    assert "custody = custody.cli.main:main\ngit-custody = custody.cli.main:main" in scripts
+    assert "custody = custody.cli.main:run\ngit-custody = custody.cli.main:run" in scripts
     assert "git_custody-0.1.0.dist-info/licenses/LICENSE" in names
     man = {Path(name).name for name in names if "/share/man/man1/" in name}
     assert {"custody.1", "git-custody.1", "custody-blame.1", "custody-why.1"} <= man

@@ -136,6 +136,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
         profile=profile,
         with_commits=not (as_json or form),
         with_changes=as_json or verbose,
+        is_brief=not (as_json or verbose),
     )
     if form is not None:
         click.echo(_encode_blame_report(result.report, form), nl=False)

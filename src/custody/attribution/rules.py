@@ -22,7 +22,7 @@ from custody.core.structs import hash_struct
 Profile = Literal["lineage", "document"]
 PROFILES: tuple[Profile, ...] = ("lineage", "document")
 CALL_WORDS_SHARE_MIN = 1.0
-"""``carry_words_share_min`` within one tool call: the agent wrote each line whose words it added to or removed from."""
+"""``carry_words_share_min`` within one tool call: the agent wrote every line in which it added or removed a word."""
 
 _POINTS = MappingProxyType(
     {

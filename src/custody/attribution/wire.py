@@ -6,7 +6,7 @@ May import ``core``, msgspec and value tools of the standard library.
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -15,7 +15,9 @@ from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 from custody.core.wire.canonical import describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import Report
-from custody.core.wire.sarif import SarifRule
+
+if TYPE_CHECKING:
+    from custody.core.wire.sarif import SarifRule
 
 # The report of ``custody blame``: every line in order, with its author and the evidence.
 
@@ -149,31 +151,37 @@ class RemovedReport(Report, frozen=True, kw_only=True, tag="removed"):
 
 
 AGENT, MIXED, CONTESTED = "ATTR-LINES-AGENT", "ATTR-LINES-MIXED", "ATTR-LINES-CONTESTED"
-RULES = (
-    SarifRule(
-        AGENT, "agent wrote lines", "An agent wrote these lines, as far as records show.", "custody why FILE:LINE"
-    ),
-    SarifRule(MIXED, "agent wrote parts of lines", "An agent wrote parts of these lines.", "custody why FILE:LINE"),
-    SarifRule(
-        CONTESTED,
-        "conflicting claims",
-        "Another tool claims these lines for another author.",
-        "custody blame FILE -v shows both claims",
-    ),
-)
-"""The rules of a block; people's lines and lines without evidence are not reported."""
 
 
 def encode_blame_sarif(report: BlameReport, version: str) -> bytes:
     """Return SARIF with a note for each block that an agent wrote wholly or partly."""
     from custody.core.wire.sarif import SarifResult, encode_sarif
 
+    rules = _list_sarif_rules()
     results = [
         SarifResult(code, message, report.path, attribution.start_line, 1, "note", attribution.end_line)
         for attribution in report.attributions
         for code, message in _render_attribution(attribution)
     ]
-    return encode_sarif(version, RULES, results)
+    return encode_sarif(version, rules, results)
+
+
+def _list_sarif_rules() -> "tuple[SarifRule, ...]":
+    """Return the rules of a block; people's lines and lines without evidence are not reported."""
+    from custody.core.wire.sarif import SarifRule
+
+    return (
+        SarifRule(
+            AGENT, "agent wrote lines", "An agent wrote these lines, as far as records show.", "custody why FILE:LINE"
+        ),
+        SarifRule(MIXED, "agent wrote parts of lines", "An agent wrote parts of these lines.", "custody why FILE:LINE"),
+        SarifRule(
+            CONTESTED,
+            "conflicting claims",
+            "Another tool claims these lines for another author.",
+            "custody blame FILE -v shows both claims",
+        ),
+    )
 
 
 def encode_blame_annotations(report: BlameReport) -> bytes:

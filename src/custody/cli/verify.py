@@ -160,11 +160,12 @@ def _run_verdict_verification(
         assurance=None if options["min_assurance"] is None else Assurance(options["min_assurance"]),
         signature_only=options["signature_only"],
     )
-    try:
-        with _open_verdict_evidence(workspace, options["bundle"]) as evidence:
+    with _open_verdict_evidence(workspace, options["bundle"]) as evidence:
+        try:
             report = verify_verdict(evidence, check)
-    except InputError as error:
-        raise InputError(f"'{verdict.name}': {error.message}", hint=error.hint) from error
+        except InputError as error:
+            hint = error.hint or "get the verdict again, as 'custody gate --json' or '--format statement' wrote it"
+            raise InputError(f"'{verdict.name}': {error.message}", hint=hint) from error
     return print_command_report(report, "\n".join(_render_verdict_check(report)), as_json=as_json)
 
 

@@ -69,13 +69,19 @@ def append_arrival_batches(store: Store, arrivals: Iterator[Arrival]) -> Iterato
 
 def import_traces(workspace: Workspace, path: Path) -> ImportTracesReport:
     """Store the traces and commit links of a file, or of every such file in a folder."""
+    from custody.intake.import_conversations import (
+        LocalConversations,  # questions, which never need it, import this file
+    )
+
     problems, count, known = ImportProblems(), Counter[str](), 0
+    conversations = LocalConversations(workspace, lambda url, why: problems.add(url[:300], None, f"not read: {why}"))
     files = _list_trace_files(path)
     with workspace.writing() as store:
         workspace.progress.start("importing", None)
         for file in files:
             for appended in append_arrival_batches(
-                store, _arrivals_from_traces(workspace, _read_trace_values(file, problems), problems)
+                store,
+                _arrivals_from_traces(workspace, _read_trace_values(file, problems), problems, conversations.arrivals),
             ):
                 known += len(appended.known)
                 count.update(record.entry.kind for record in appended.made)
@@ -286,8 +292,12 @@ def _parse_trace_lines(
 
 
 def _arrivals_from_traces(
-    workspace: Workspace, values: Iterator[TraceLine], problems: ImportProblems
+    workspace: Workspace,
+    values: Iterator[TraceLine],
+    problems: ImportProblems,
+    more: Callable[[dict[str, Json], Callable[[], bytes]], Iterator[Arrival]] = lambda _event, _key: iter(()),
 ) -> Iterator[Arrival]:
+    """Yield the record of each trace, and ``more`` records about it."""
     worktree = (
         None
         if workspace.home is None or workspace.repository.work_tree is None
@@ -296,9 +306,9 @@ def _arrivals_from_traces(
     key = make_redaction_key_loader(workspace)
     for file, line, value in values:
         try:
-            yield make_trace_arrival(
-                event_from_foreign_trace(value, worktree=worktree, now=format_timestamp(workspace.now_ns())), key
-            )
+            event = event_from_foreign_trace(value, worktree=worktree, now=format_timestamp(workspace.now_ns()))
+            yield make_trace_arrival(event, key)
+            yield from more(event, key)
         except InputError as error:
             problems.add(file, line, error.message)
 

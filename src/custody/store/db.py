@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
-from importlib import resources
 from typing import Protocol
 
 from msgspec import Struct
@@ -122,6 +121,8 @@ class Migration(Struct, frozen=True):
 
 def load_schema_migrations(package: str = __package__) -> tuple[Migration, ...]:
     """Return all steps of ``package``, in order."""
+    from importlib import resources  # only a new or an older store needs them
+
     folder = resources.files(package) / "migrations"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return tuple(

@@ -9,7 +9,6 @@ copy of the head elsewhere protects against that.
 import hashlib
 import hmac
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -126,7 +125,7 @@ class Heads:
 def _create_head_key(path: Path) -> bytes:
     """Create the key and return it; if another process created it first, return that key."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    _replace_head_file(aside, secrets.token_bytes(KEY_BYTES))
+    _replace_head_file(aside, os.urandom(KEY_BYTES))
     try:
         path.hardlink_to(aside)
         sync_folder(path.parent)

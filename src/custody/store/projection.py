@@ -278,8 +278,7 @@ class Projection:
         yield from (RecordRef(store, Seq(seq)) for seq in sorted(stored) if stored[seq] != expected.get(seq))
 
     def _state(self, store: StoreId) -> tuple[int, str] | None:
-        found = self._db.rows("SELECT seq, version FROM state WHERE view = ? AND store_id = ?", (CAPTURED, store))
-        return (integer_from_sql(found[0][0]), str(found[0][1])) if found else None
+        return self._tables.read_view_position(CAPTURED, store)
 
     def _set_state(self, store: StoreId, seq: int) -> None:
         self._db.run(

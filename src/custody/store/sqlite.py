@@ -5,9 +5,7 @@ returns, and never uses the write-ahead log on a network file system, where its 
 """
 
 import os
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -163,6 +161,8 @@ class SqliteDb:
         if self._seal is not None and verified is not None and self._seal.read_verified_positions() != verified:
             self._seal.write(verified)
         if self._scratch is not None:
+            import shutil  # few stores are copies
+
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _last_verified(self) -> Mapping[StoreId, int] | None:
@@ -275,6 +275,9 @@ def _configure_sqlite_connection(connection: sqlite3.Connection, path: Path) -> 
 
 def _open_sqlite_copy(path: Path) -> SqliteDb:
     """Open a copy in a temporary folder: SQLite cannot read a left-over write-ahead log in a read-only folder."""
+    import shutil
+    import tempfile
+
     scratch = Path(tempfile.mkdtemp(prefix="custody-"))
     try:
         for suffix in ("", "-wal"):

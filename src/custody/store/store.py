@@ -23,7 +23,6 @@ from custody.core.wire.span_batch import SALT_BYTES, BatchedSpan, batch_span_arr
 from custody.store.db import Db, migrate_store_schema
 from custody.store.heads import Heads
 from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
-from custody.store.schema import compare_schemas, load_expected_schema, read_schema
 from custody.store.sqlite import SqliteDb, is_temporary_db, open_sqlite_overlay
 from custody.store.tables import (
     Body,
@@ -145,6 +144,8 @@ class Store:
 
     def compare_schema(self) -> list[str]:
         """Return the differences between the database's real schema and the expected one."""
+        from custody.store.schema import compare_schemas, load_expected_schema, read_schema  # only the doctor asks
+
         return list(compare_schemas(read_schema(self.db), load_expected_schema()))
 
     def check_files(self) -> list[str]:

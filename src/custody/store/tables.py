@@ -228,6 +228,11 @@ class Tables:
         """Return the records of events that could not be recorded."""
         return self.records_where("natural_key >= ? AND natural_key < ?", (f"{LOST}:", f"{LOST};"))
 
+    def read_view_position(self, view: str, store: StoreId) -> tuple[int, str] | None:
+        """Return how far a view has read a chain, and by which version; None if it has not."""
+        found = self.db.rows("SELECT seq, version FROM state WHERE view = ? AND store_id = ?", (view, store))
+        return (integer_from_sql(found[0][0]), str(found[0][1])) if found else None
+
     def records_holding(self, digest: Digest) -> list[Record]:
         """Return the records with this body as their payload or as a text in it."""
         rows = self.db.rows(

@@ -28,6 +28,7 @@ from custody.core.wire.time import format_timestamp
 from custody.git import Commit
 from custody.ledger.queries import (
     ConversationTables,
+    find_first_session_prompt,
     find_session_call,
     list_session_prompts,
     list_session_prompts_until,
@@ -186,6 +187,11 @@ def _trace_line_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Ite
         yield EndLink(why="only its commit names the agent; no session of it was captured here")
         return
     if answer.story is None:
+        prompt = find_first_session_prompt(store, trace.agent, trace.session)
+        if prompt is not None and prompt.view.text.content is not None:
+            at, record = format_timestamp(prompt.view.at_ns), str(prompt.record.ref)
+            yield PromptLink(id=prompt.view.id, at=at, text=prompt.view.text.content, named=True, records=[record])
+            return
         yield EndLink(why="known only from another tool's trace, which names no call or prompt")
         return
     calls: list[_Call] = []

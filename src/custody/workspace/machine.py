@@ -1,7 +1,6 @@
 """The clock, random tokens, the user, and atomic files."""
 
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ def machine_now_ns() -> int:
 
 def make_machine_token(bits: int = 128) -> str:
     """Return that many random bits as lower-case hex digits."""
-    return secrets.token_hex(bits // 8)
+    return os.urandom(bits // 8).hex()
 
 
 def machine_user_name() -> str:

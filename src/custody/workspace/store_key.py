@@ -1,11 +1,9 @@
 """The key of a store: an Ed25519 key in SSH format beside it, made when the store is first named or shared."""
 
 import os
-import tempfile
 from pathlib import Path
 
 from custody.core.errors import StoreError
-from custody.signing import derive_public_key, make_private_key
 from custody.workspace.machine import open_atomic_file
 
 KEY_FILE = "store_key"
@@ -18,6 +16,8 @@ def ensure_store_key(home: Path) -> str:
 
     Two processes at once get the same key: the first one to put it into place wins.
     """
+    from custody.signing import derive_public_key  # most commands only read the public key
+
     try:
         if not (home / KEY_FILE).exists():
             _make_store_key(home)
@@ -50,6 +50,10 @@ def read_store_public_key(home: Path | None) -> str | None:
 
 def _make_store_key(home: Path) -> None:
     """Put a new private key into place, unless another process did meanwhile."""
+    import tempfile
+
+    from custody.signing import make_private_key
+
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".store-key-", dir=home) as folder:
         made = Path(folder) / KEY_FILE

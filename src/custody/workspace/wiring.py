@@ -5,14 +5,14 @@ Names are strings here, so that nothing imports these packages early. A test che
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, partial
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from custody.core.views import View
-from custody.core.wire.arrival import SPANS
+from custody.core.wire.arrival import REGISTRY, SPANS
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import GENERIC, DecodedEvent
 from custody.core.wire.event_views import (
@@ -28,6 +28,8 @@ from custody.store import DerivedTables, RecordReader, Store, ViewWiring
 
 if TYPE_CHECKING:
     from custody.config import RuleTables
+    from custody.core.ids import StoreId
+    from custody.core.record import ChainTip, Record
 
 
 RULES = MappingProxyType(
@@ -55,8 +57,16 @@ READER_NAMES = MappingProxyType(
 """The version and the function of the reader of each kind of record; most commands need few of them."""
 
 
-DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.queries:ScoreTables")
-"""The tables that packages derive from records: the store updates them with its views."""
+DERIVED: Mapping[str, tuple[str, str] | None] = MappingProxyType(
+    {
+        "custody.cite.queries.registry:RegistryTables": (REGISTRY, str(REGISTRY_VERSION)),
+        "custody.trust.queries:ScoreTables": None,
+    }
+)
+"""The tables that packages derive from records: the store updates them with its views.
+
+Each with the name and version of its position in a chain, if it reads appended records.
+"""
 
 
 @cache
@@ -93,10 +103,46 @@ READERS = MappingProxyType(
 """The reader of each kind of record."""
 
 
-def _make_derived_tables(name: str, store: Store) -> DerivedTables:
-    tables: DerivedTables = import_wired_name(name)(store)
-    return tables
+class _LazyTables(DerivedTables):
+    """The derived tables of a package, which is imported when their rows have to change."""
+
+    def __init__(self, name: str, position: tuple[str, str] | None, store: Store) -> None:
+        self._name, self._position, self._store = name, position, store
+
+    @cached_property
+    def _tables(self) -> DerivedTables:
+        tables: DerivedTables = import_wired_name(self._name)(self._store)
+        return tables
+
+    def catch_up(self, head: ChainTip) -> None:
+        """Bring the rows of one chain up to its head."""
+        if not self.is_current(head):
+            self._tables.catch_up(head)
+
+    def is_current(self, head: ChainTip) -> bool:
+        """Return whether the rows of one chain reach its head."""
+        if self._position is None:
+            return True
+        view, version = self._position
+        return self._store.tables.read_view_position(view, head.store) == (head.seq, version)
+
+    def read_on(self, store: StoreId) -> None:
+        """Read the records that were appended to a chain."""
+        if self._position is not None:
+            self._tables.read_on(store)
+
+    def read_again(self, records: Sequence[Record]) -> None:
+        """Update the rows derived from these records."""
+        self._tables.read_again(records)
+
+    def forget_views(self, store: StoreId) -> None:
+        """Drop the rows derived from the views of a chain."""
+        self._tables.forget_views(store)
+
+    def forget(self) -> None:
+        """Drop every row."""
+        self._tables.forget()
 
 
-VIEWS = ViewWiring(READERS, tuple(partial(_make_derived_tables, name) for name in DERIVED))
+VIEWS = ViewWiring(READERS, tuple(partial(_LazyTables, name, position) for name, position in DERIVED.items()))
 """The views of every store of the workspace."""

@@ -98,4 +98,4 @@ def test_what_makes_no_sense_is_the_callers_turn(court: Court, words: tuple[str,
     (court.folder / "rubbish.json").write_text('{"report": "gate", "level": "approve"}')
     ran = custody(court.folder, *words)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith(f"error: {said}")
+    assert ran.err.startswith(f"error: {said}") and "\nhint: " in ran.err

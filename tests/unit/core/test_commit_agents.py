@@ -1,4 +1,4 @@
-"""The agents that commits name: known signatures, unknown tools, and texts without a name."""
+"""The agents that commits name: known signatures, unknown tools, and texts that name no agent."""
 
 import pytest
 

@@ -384,7 +384,7 @@ def test_a_part_of_a_subagents_file_is_completed_by_the_parents(built: Built, fo
     assert {edit.path.raw for edit in views(built, FileEdit)} == {b"a.py", b"b.py"}
 
 
-def test_a_subagents_task_in_the_parents_file_is_not_a_prompt(built: Built, folder: Path) -> None:
+def test_the_task_of_a_subagent_in_the_parents_file_is_not_a_prompt(built: Built, folder: Path) -> None:
     session = a_session(built)
     agent = session.subagent("a1b2c3", "look around").bash("ls")
     only_in_the_parent(session, agent, folder)
@@ -410,8 +410,8 @@ def test_calls_of_the_same_time_keep_their_order(built: Built, folder: Path) -> 
     session.put(folder)
     imported(built, folder)
     (built.path / "src" / "app.py").write_text("four\n")
-    (answer,) = blame(Workspace(built.path), "src/app.py").report.attributions
-    assert answer.tool_call_id == "toolu_7"
+    (line,) = blame(Workspace(built.path), "src/app.py").report.attributions
+    assert line.tool_call_id == "toolu_7"
 
 
 def test_a_session_begins_with_its_first_message_whatever_the_files_time(built: Built, folder: Path) -> None:

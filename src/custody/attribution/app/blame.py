@@ -76,9 +76,11 @@ def blame(  # noqa: PLR0913 - one for each option of the command
     profile: Profile | None = None,
     with_commits: bool = False,
     with_changes: bool = False,
+    is_brief: bool = False,
 ) -> BlameResult:
     """Return who wrote each line of a file (or of the line ranges), in order and with the evidence.
 
+    An answer ``is_brief`` if its signals and reasons are not shown: they then leave out what captured texts show.
     The last change of each line is returned only ``with_changes``: it needs the texts of calls.
     """
     repository = workspace.repository
@@ -87,7 +89,7 @@ def blame(  # noqa: PLR0913 - one for each option of the command
     commit = _resolve_blame_revision(repository, revision or "HEAD") if revision is not None or bare else None
     with open_attribution(workspace, profile) as evidence:
         ranges = _resolve_blame_line_ranges(evidence, path, commit, line_ranges)
-        reporter = BlameReporter(evidence)
+        reporter = BlameReporter(evidence, is_brief=is_brief)
         result = reporter.blame_file(path, commit, _merge_blame_line_ranges(ranges), with_changes=with_changes)
         evidence.save()
         return _add_commits(evidence, result, path, commit) if with_commits else result
@@ -176,8 +178,9 @@ def _label_commits(evidence: AttributionContext, blocks: Iterable[Attribution]) 
 class BlameReporter:
     """Turns answers into reports."""
 
-    def __init__(self, evidence: AttributionContext) -> None:
+    def __init__(self, evidence: AttributionContext, *, is_brief: bool = False) -> None:
         self._evidence = evidence
+        self._is_brief = is_brief
         self._summaries: dict[Trace, str | None] = {}
         self._records: dict[RepoPath, int] = {}
 
@@ -185,7 +188,7 @@ class BlameReporter:
         self, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines], *, with_changes: bool = False
     ) -> BlameResult:
         """Return the report on one file."""
-        texts, answers = LineAttributor(self._evidence).of_file(path, commit, line_ranges)
+        texts, answers = LineAttributor(self._evidence, is_brief=self._is_brief).of_file(path, commit, line_ranges)
         changes = None
         if with_changes and self._evidence.rules.profile != "document":
             version = FileVersion(path, commit, commit or self._evidence.repository.head().commit, texts, ())

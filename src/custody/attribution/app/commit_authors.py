@@ -87,7 +87,7 @@ def _iterate_claimed_lines(evidence: AttributionContext, commits: Sequence[Commi
 
 def _attribute_commit_lines(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
     """Yield the agents' lines among those that each commit added."""
-    attributor = LineAttributor(evidence)
+    attributor = LineAttributor(evidence, is_brief=True)
     # Listing the changed files needs no contents, which a partial clone may lack.
     with evidence.repository.changes([Comparison(commit) for commit in commits], renames=False) as changes:
         for commit, change in zip(commits, changes, strict=True):

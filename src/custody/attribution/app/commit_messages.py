@@ -4,7 +4,7 @@ They are read at question time, without an import. Anyone can write them, so the
 for lines without other evidence, and callers that decide by the answers (``strict``) never see them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 
@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.commit_texts import read_file_changes
 from custody.attribution.app.context import AttributionContext, FileVersion
+from custody.attribution.carry import align_carried_items
 from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.text import hash_segment_lines
 from custody.capture.claims.ai_attribution import AI_ATTRIBUTION, parse_ai_attribution_note
-from custody.capture.claims.entire import locate_checkpoint_metadata, parse_checkpoint_session
+from custody.capture.claims.git_ai import GitAiNote, parse_git_ai_note
 from custody.core.commit_agents import UNNAMED, NamedAgent, list_named_agents
-from custody.core.errors import InputError
+from custody.core.errors import GitError, InputError
 from custody.core.evidence import Evidence, Signal
 from custody.core.ids import AgentName, CommitSha, SessionId
 from custody.core.paths import Lines, RepoPath
@@ -34,8 +35,9 @@ POINTS = 5
 FIRST_NAMED_SECONDS = 1_672_531_200
 """The start of 2023: before it, no tool named an agent in a commit."""
 SHARE_MIN = 0.5
-"""A file with fewer lines of an agent, by the note of the commit, is not the agent's."""
+"""The minimum share in a commit's note for the lines of a file to count as the agent's."""
 CHECKPOINTS = "entire/checkpoints/v1"
+GIT_AI = b"refs/notes/ai"
 SHORT_ID_LENGTH = 12
 
 
@@ -52,6 +54,14 @@ def is_named_by_commit(answer: LineAnswer) -> bool:
     return any(signal.name == NAMED_BY_COMMIT for signal in answer.signals)
 
 
+class CommitPlace(Struct, frozen=True):
+    """The commit that a line comes from, and the line's path and number there, if they are needed."""
+
+    commit: CommitSha
+    path: RepoPath
+    line: int | None = None
+
+
 class CommitStatements:
     """The statements of one repository's commits, each read once."""
 
@@ -59,16 +69,52 @@ class CommitStatements:
         self._evidence = evidence
         self._agents: dict[CommitSha, NamedAgent | None] = {}
         self._notes: dict[CommitSha, Mapping[str, tuple[str, float]]] = {}
+        self._git_ai_notes: dict[CommitSha, GitAiNote | None] = {}
 
     def add_claims(self, version: FileVersion, answers: Sequence[LineAnswer]) -> list[LineAnswer]:
         """Return ``answers`` with the statements of commits about lines without other evidence."""
-        older = [answer.lines for answer in answers if _is_open(answer) and not answer.trail]
-        commits: dict[int, CommitSha] = {}
+        unknown = [answer for answer in answers if _is_open(answer)]
+        if not unknown:
+            return list(answers)
+        places = self._find_places(version, unknown)
+        self._evidence.read_commits(sorted({place.commit for place in places.values()}))
+        return [part for answer in answers for part in self._split_answer(version, answer, places)]
+
+    def _find_places(self, version: FileVersion, unknown: Sequence[LineAnswer]) -> dict[int, "CommitPlace"]:
+        """Return for each unknown line the commit that it comes from; its place there only if notes need it."""
+        places = {
+            number: CommitPlace(answer.trail[0], version.path)
+            for answer in unknown
+            if answer.trail and answer.trail[0] is not None
+            for number in range(answer.lines.first, answer.lines.last + 1)
+        }
+        older = [answer.lines for answer in unknown if not answer.trail]
         if older:
-            commits = self._evidence.find_introducing_commits(version.path, version.commit, version.texts, older)
-        named = {*commits.values(), *(answer.trail[0] for answer in answers if _is_open(answer) and answer.trail)}
-        self._evidence.read_commits(sorted(commit for commit in named if commit is not None))
-        return [part for answer in answers for part in self._split_answer(version, answer, commits)]
+            found = self._evidence.find_introducing_commits(version.path, version.commit, version.texts, older)
+            places.update((number, CommitPlace(commit, version.path)) for number, commit in found.items())
+        if not self._git_ai_tips or not places:
+            return places
+        numbers = {number for number, place in places.items() if self._git_ai_note(place.commit) is not None}
+        blamed = self._blame_places(version) if numbers else {}
+        return {**places, **{number: blamed[number] for number in numbers if number in blamed}}
+
+    def _blame_places(self, version: FileVersion) -> dict[int, "CommitPlace"]:
+        """Return where git blame finds each line of a version; nothing if it cannot read the history."""
+        base = version.base
+        if base is None:
+            return {}
+        committed = self._evidence.history.texts(base, version.path)
+        places = {old + 1: new + 1 for old, new in align_carried_items(committed, version.texts)}
+        try:
+            with self._evidence.repository.blame(base, version.path) as entries:
+                return {
+                    places[line]: CommitPlace(entry.commit, entry.path, entry.origin.first + line - entry.lines.first)
+                    for entry in entries
+                    for line in range(entry.lines.first, entry.lines.last + 1)
+                    if line in places
+                }
+        except GitError:
+            return {}  # a shallow or partial clone; trailers still answer
 
     def agent_of(self, commit: Commit) -> NamedAgent | None:
         """Return the agent that a commit's author or message names; the first of several."""
@@ -83,6 +129,8 @@ class CommitStatements:
         """Return the agent and session of a checkpoint that the commit names, as far as its branch is here."""
         if named.checkpoint is None:
             return named
+        from custody.capture.claims.entire import locate_checkpoint_metadata, parse_checkpoint_session  # few name one
+
         for tip in self._checkpoint_tips:
             for place in locate_checkpoint_metadata(named.checkpoint):
                 metadata = self._evidence.objects.read(FileAt(tip, RepoPath.of(place)))
@@ -110,19 +158,68 @@ class CommitStatements:
         """Return the agent and its share by file, from a note of ``refs/notes/ai-attribution``."""
         if commit not in self._notes:
             self._notes[commit] = {}
-            for tip in self._note_tips:
-                # git spreads many notes over folders, named by the first digits.
-                for place in (commit, f"{commit[:2]}/{commit[2:]}", f"{commit[:2]}/{commit[2:4]}/{commit[4:]}"):
-                    note = self._evidence.objects.read(FileAt(tip, RepoPath.of(place)))
-                    if not isinstance(note, NoObject):
-                        self._notes[commit] = parse_ai_attribution_note(note.content)
+            for data in self._read_notes(self._note_tips, commit):
+                self._notes[commit] = parse_ai_attribution_note(data)
         return self._notes[commit]
 
-    def _state(self, commit: Commit, path: RepoPath) -> CommitStatement | None:
-        """Return what a commit states about its lines of a file; a note about the file is more exact than a trailer."""
+    def _read_notes(self, tips: Iterable[CommitSha], commit: CommitSha) -> Iterator[bytes]:
+        """Yield the notes on a commit; git spreads many notes over folders, named by the first digits."""
+        for tip in tips:
+            for place in (commit, f"{commit[:2]}/{commit[2:]}", f"{commit[:2]}/{commit[2:4]}/{commit[4:]}"):
+                note = self._evidence.objects.read(FileAt(tip, RepoPath.of(place)))
+                if not isinstance(note, NoObject):
+                    yield note.content
+
+    @cached_property
+    def _git_ai_tips(self) -> list[CommitSha]:
+        """The references of git-ai's notes; none if notes were imported, which answer better."""
+        if self._evidence.lineage.tables.first_traced_ns() is not None:
+            return []
+        refs = self._evidence.repository.refs("refs/notes/")
+        return [CommitSha(ref.id) for ref in refs if ref.name == GIT_AI or ref.name.startswith(GIT_AI + b"-remote/")]
+
+    def _git_ai_note(self, commit: CommitSha) -> GitAiNote | None:
+        """Return git-ai's note on a commit."""
+        if commit not in self._git_ai_notes:
+            self._git_ai_notes[commit] = None
+            for data in self._read_notes(self._git_ai_tips, commit):
+                try:
+                    self._git_ai_notes[commit] = parse_git_ai_note(data)
+                except InputError:
+                    continue  # 'custody import' reports it
+        return self._git_ai_notes[commit]
+
+    def list_noted_commits(self) -> frozenset[str]:
+        """Return the commits with a note of git-ai or in ``refs/notes/ai-attribution``."""
+        tips = [*self._git_ai_tips, *self._note_tips]
+        return frozenset(
+            str(entry.path).replace("/", "") for tip in tips for entry in self._evidence.repository.tree(tip)
+        )
+
+    def _state_from_git_ai(self, note: GitAiNote, place: CommitPlace) -> CommitStatement | None:
+        """Return what git-ai's note states about one line; of several entries the last one counts, as in git-ai."""
+        for entry in reversed(note.files.get(str(place.path), ())):
+            if not any(place.line in lines for lines in entry.lines):
+                continue
+            author = None if entry.is_persons else note.author(entry)
+            if entry.is_persons or author is None:
+                return None
+            named = NamedAgent(author.agent, "git-ai's note", author.model, author.session)
+            why = f"git-ai's note on commit {place.commit[:SHORT_ID_LENGTH]} names {author.agent} for this line"
+            return CommitStatement(named, why)
+        return None
+
+    def _state(self, place: CommitPlace) -> CommitStatement | None:
+        """Return what a commit states about its lines; a note about lines or a file is more exact than a trailer."""
+        commit = self._evidence.commit(place.commit)
+        if commit is None:
+            return None
+        note = self._git_ai_note(commit.id) if place.line is not None else None
+        if note is not None:
+            return self._state_from_git_ai(note, place)
         named, noted = self.agent_of(commit), self._note_of(commit.id)
-        if str(path) in noted:
-            agent, share = noted[str(path)]
+        if str(place.path) in noted:
+            agent, share = noted[str(place.path)]
             if share < SHARE_MIN:
                 return None
             note_agent = named if named is not None and named.agent == agent else NamedAgent(agent, AI_ATTRIBUTION)
@@ -133,33 +230,25 @@ class CommitStatements:
         return CommitStatement(named, f"commit {commit.id[:SHORT_ID_LENGTH]} names {named.agent} ({named.by})")
 
     def _split_answer(
-        self, version: FileVersion, answer: LineAnswer, commits: Mapping[int, CommitSha]
+        self, version: FileVersion, answer: LineAnswer, places: Mapping[int, CommitPlace]
     ) -> Iterator[LineAnswer]:
         if not _is_open(answer):
             yield answer
             return
-        first = answer.trail[0] if answer.trail else None
-        known: Callable[[int], CommitSha | None] = (lambda _: first) if answer.trail else commits.get
-        numbers = range(answer.lines.first, answer.lines.last + 1)
-        blocks: list[tuple[CommitSha | None, Lines]] = []
-        for sha, run in groupby(numbers, key=lambda number: self._named_commit(known(number), version.path)):
+        for (sha, statement), run in groupby(
+            range(answer.lines.first, answer.lines.last + 1),
+            key=lambda number: self._find_statement(places.get(number)),
+        ):
             block = list(run)
-            blocks.append((sha, Lines(block[0], block[-1])))
-        if [sha for sha, _ in blocks] == [None]:
-            yield answer
-            return
-        for sha, lines in blocks:
-            part = _narrow(version, answer, lines)
+            part = _narrow(version, answer, Lines(block[0], block[-1]))
             commit = None if sha is None else self._evidence.commit(sha)
-            yield part if commit is None else self._answer(part, commit)
+            yield part if commit is None or statement is None else self._answer(part, commit, statement)
 
-    def _named_commit(self, sha: CommitSha | None, path: RepoPath) -> CommitSha | None:
-        commit = None if sha is None else self._evidence.commit(sha)
-        return None if commit is None or self._state(commit, path) is None else sha
+    def _find_statement(self, place: CommitPlace | None) -> tuple[CommitSha | None, CommitStatement | None]:
+        statement = None if place is None else self._state(place)
+        return (None, None) if place is None or statement is None else (place.commit, statement)
 
-    def _answer(self, answer: LineAnswer, commit: Commit) -> LineAnswer:
-        statement = self._state(commit, answer.finding.segment.path)
-        assert statement is not None, "only lines of commits with a statement are answered"
+    def _answer(self, answer: LineAnswer, commit: Commit, statement: CommitStatement) -> LineAnswer:
         named, rules, lines = statement.agent, self._evidence.rules, answer.lines
         agent, session = AgentName(named.agent), SessionId(named.session or f"commit-{commit.id[:SHORT_ID_LENGTH]}")
         at_ns = None if commit.author.at is None else commit.author.at.seconds * NS
@@ -202,8 +291,9 @@ def _narrow(version: FileVersion, answer: LineAnswer, lines: Lines) -> LineAnswe
 def list_files_of_named_commits(evidence: AttributionContext, commit: CommitSha) -> frozenset[RepoPath]:
     """Return the files as of ``commit`` that may have lines of a commit that names an agent."""
     statements = CommitStatements(evidence)
+    noted = statements.list_noted_commits()
     with evidence.repository.log([commit], walk=Walk(since_seconds=FIRST_NAMED_SECONDS)) as log:
-        named = [logged for logged in log if statements.agent_of(logged) is not None]
+        named = [logged for logged in log if logged.id in noted or statements.agent_of(logged) is not None]
     seconds = [logged.committer.at.seconds for logged in named if logged.committer.at is not None]
     if not seconds:
         return frozenset()

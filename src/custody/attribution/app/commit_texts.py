@@ -5,9 +5,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from custody.attribution.text import decode_lineage_text, make_lineage_keys
-from custody.capture.hook.redact import redact_text
-from custody.capture.hook.secret_removal import REDACTION_FAILURES
-from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.ids import CommitSha
 from custody.core.paths import Hunk, RepoPath
 from custody.git import Commit, Comparison, FileChange, FileDiff, HunkDetail, Repository, Walk
@@ -174,9 +171,14 @@ def find_last_touches(
 
 def mask_hunk_secrets(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines without their secrets; unchanged if redaction changes the count of lines or fails."""
+    from custody.capture.hook.secret_scan import has_possible_secret  # stored versions need no search
+
     text = "\n".join(lines)
     if not has_possible_secret(text.encode("utf-8", "surrogatepass")):
         return tuple(lines)
+    from custody.capture.hook.redact import redact_text
+    from custody.capture.hook.secret_removal import REDACTION_FAILURES
+
     try:
         clean = tuple(redact_text(text)[0].split("\n"))
     except REDACTION_FAILURES:

@@ -67,11 +67,14 @@ class LineAttributor:
 
     With ``strict``, for callers that decide by the answers, recorded lines have the model that records name. A claim
     may name a better one, but anyone can write a claim. What commits state about themselves is left out.
+
+    With ``is_brief``, for callers that show neither signals nor reasons, these leave out what captured texts show.
     """
 
-    def __init__(self, evidence: AttributionContext, *, strict: bool = False) -> None:
+    def __init__(self, evidence: AttributionContext, *, strict: bool = False, is_brief: bool = False) -> None:
         self._evidence = evidence
         self._strict = strict
+        self._is_brief = is_brief
         self._store = evidence.store
         self._ratings = evidence.ratings
         self._links = CommitLinkIndex(evidence.store, evidence.ratings)
@@ -209,7 +212,7 @@ class LineAttributor:
         self, version: FileVersion, segment: Segment, line: VersionLine
     ) -> Iterator[tuple[Segment, str]]:
         """Yield the reason why nothing shows an author, for each part of a segment with the same reason."""
-        if line.origin == BETWEEN or line.origin != UNKNOWN or not line.trail:
+        if line.origin != UNKNOWN or not line.trail or self._is_brief:
             yield segment, NOT_THIS_CALL if line.origin == BETWEEN else NOTHING_SHOWS if line.trail else BEFORE_CAPTURE
             return
         texts = version.texts[segment.lines.first - 1 : segment.lines.last]
@@ -241,6 +244,8 @@ class LineAttributor:
 
     def _find_place(self, line: VersionLine, texts: Sequence[str]) -> RecordedPlace | None:
         """Return where the call of a line wrote these texts."""
+        if self._is_brief:
+            return None
         if self._places is None:
             self._places = RecordedPlaces(self._evidence.lineage)
         return self._places.find(line.origin.state, texts)

@@ -6,7 +6,9 @@ from functools import lru_cache
 from itertools import groupby
 
 from custody.attribution.app.foreign_states import ForeignStates
+from custody.attribution.carry import find_carried_blocks
 from custody.attribution.lineage import (
+    BETWEEN,
     ENGINE_VERSION,
     IMPORTED,
     NOTHING,
@@ -16,6 +18,7 @@ from custody.attribution.lineage import (
     TracedText,
     apply_file_snapshot,
     attach_moved_lines,
+    carry_origins,
     file_snapshot_from_view,
     merge_file_snapshots,
     replay_step,
@@ -26,6 +29,7 @@ from custody.attribution.queries.lineage import REDACTED, DonorPlace, LaterState
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import (
     decode_lineage_text,
+    is_import_line,
     is_informative_lineage_line,
     make_lineage_key,
     split_lineage_lines,
@@ -40,6 +44,10 @@ from custody.store import Store
 
 MARKER = "[redacted:"
 """The beginning of the text that replaces a secret."""
+RESTORED_LINES_MIN = 3
+"""Minimum distinctive lines of a block that came back from an earlier state."""
+RESTORING_STATES_MAX = 8
+"""Maximum earlier states that are compared with text that came back."""
 RENAMED_LINES_MIN = 3
 """Minimum lines of a file that are in another file for it to be that file under a new name."""
 RENAMED_LINES_MAX = 200
@@ -203,6 +211,8 @@ class Lineage:
         elif moved_lines and previous is not None:
             previous = self._append_moved_line_origins(previous, self._text_before_call or NOTHING, moved_lines)
         proposed = None if snapshot.proposed is None else split_lineage_lines(snapshot.proposed)
+        if before is not None and previous is not None:
+            previous = self._restore_origins(path, previous, before)
         known = replay_step(CapturedStep(state, before, lines, snapshot.is_call, proposed), previous, self.rules)
         if row is not None and not snapshot.is_call and list(known.lines) == self.text_of_state(row):
             return  # an observation without a change
@@ -245,6 +255,37 @@ class Lineage:
 
     def _carry_origins_to(self, lines: Sequence[str], previous: TracedText | None) -> TracedText:
         return replay_step(CapturedStep(0, None, lines, is_call=False), previous, self.rules)
+
+    def _restore_origins(self, path: RepoPath, previous: TracedText, before: Sequence[str]) -> TracedText:
+        """Return the text before a call with the origins of blocks that came back from an earlier state of the file.
+
+        A rebase, a stash or another branch takes text away and brings it back between two calls. A block of several
+        distinctive lines was not typed again.
+        """
+        carried = carry_origins(previous, before, BETWEEN, self.rules.carry_words_share_min)
+        keys = self.make_keys(before)
+        known = set(self.make_keys(previous.lines))
+        fresh = {j for j, origin in enumerate(carried.origins) if origin == BETWEEN and keys[j] not in known}
+        distinctive = {keys[j] for j in fresh if _is_distinctive_line(before[j])}
+        if len(distinctive) < RESTORED_LINES_MIN:
+            return previous
+        origins = list(carried.origins)
+        for donor in self._find_restoring_states(path, distinctive):
+            donor_origins = unpack_line_origins(donor.origins)
+            for block in find_carried_blocks(donor.keys, keys):
+                restored = [(i, j) for i, j in block.pairs if j in fresh and donor_origins[i].is_agent]
+                if len({keys[j] for _, j in restored} & distinctive) >= RESTORED_LINES_MIN:
+                    for i, j in restored:
+                        origins[j] = donor_origins[i]
+                    fresh.difference_update(j for _, j in restored)
+        return TracedText(before, origins)
+
+    def _find_restoring_states(self, path: RepoPath, keys: Iterable[int]) -> list[StateRow]:
+        """Return the states of a file that added most of these lines, the later of equals first."""
+        votes = self.tables.count_line_votes(keys)
+        places = [place for place in self.tables.list_state_places(votes) if place.path == path]
+        places.sort(key=lambda place: (-votes[place.id], -place.at_ns, -place.id))
+        return self.tables.states(place.id for place in places[:RESTORING_STATES_MAX])
 
     def _read_committed_lines(self, path: RepoPath, revision: CommitSha | None) -> list[str] | None:
         """Return the file in the commit that the agent worked on top of."""
@@ -375,6 +416,10 @@ class Lineage:
             return []
         applied = apply_file_snapshot(file_snapshot_from_view(view, state.ref, state.n), None)
         return [] if applied is None else applied[0]
+
+
+def _is_distinctive_line(line: str) -> bool:
+    return is_informative_lineage_line(line) and not is_import_line(line)
 
 
 def _state_author_from_snapshot(snapshot: FileSnapshot) -> StateAuthor:

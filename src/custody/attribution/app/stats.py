@@ -278,7 +278,7 @@ class _LineCounter:
     ) -> None:
         self.statistics = LineStatistics(agent)
         self._evidence = evidence
-        self._answers = LineAttributor(evidence)
+        self._answers = LineAttributor(evidence, is_brief=True)
         self._commit = commit
         self._root = root
         self._reach = _compute_capture_reach(evidence, commit, root)

@@ -16,6 +16,7 @@ from custody.core.ids import RecordRef, Seq, StoreId
 from custody.core.record import ChainTip, Record
 from custody.core.wire.arrival import CONTINUES, REGISTRY
 from custody.core.wire.canonical import Json
+from custody.core.wire.event_views import REGISTRY_VERSION
 from custody.store import DerivedTables, Store
 from custody.store.tables import PAGE, bytes_from_sql, digest_table_key, integer_from_sql, split_row_batches
 
@@ -34,7 +35,7 @@ from custody.store.tables import Tables
 
 # The parsers of ``cite`` are slow to import, and most stores have no sources, so they are not imported here.
 
-VERSION = "2"
+VERSION = str(REGISTRY_VERSION)
 """Version of the view; another version means that the rows are built again."""
 ADOPTED = "adopted-sources"
 """Name of the watermark for recorded sources and readings that are registered."""

@@ -73,7 +73,7 @@ class DecisionRater:
         self._policy = policy
         self._now_ns = now_ns
         self._rated: dict[RecordRef, Assurance] = {}
-        self._people: dict[str, frozenset[str] | None] = {}
+        self._people: dict[tuple[str, str], frozenset[str] | None] = {}
         self._existing: dict[str, bool] = {}
 
     def believe(self, decisions: Sequence[ObservedView[Decision]]) -> DecisionBelief:
@@ -138,15 +138,10 @@ class DecisionRater:
         """Return the identities of those who wrote or committed a change; None where that is not known."""
         if self._policy.repository is None or view.commit is None:
             return None
-        people: frozenset[str] = frozenset()
-        for commit in {view.commit, view.head or view.commit}:
-            if commit not in self._people:
-                self._people[commit] = _read_commit_people(self._policy.repository, CommitSha(commit))
-            found = self._people[commit]
-            if found is None and commit == view.commit:
-                return None
-            people |= found or frozenset()
-        return people
+        names = (view.commit, view.head or view.commit)
+        if names not in self._people:
+            self._people[names] = _read_change_people(self._policy.repository, *map(CommitSha, names))
+        return self._people[names]
 
     def _find_existing_commits(self, decisions: Iterable[ObservedView[Decision]]) -> frozenset[str] | None:
         repository = self._policy.repository
@@ -157,6 +152,22 @@ class DecisionRater:
         for commit, found in zip(unknown, repository.look_up(unknown), strict=True):
             self._existing[commit] = not isinstance(found, NoObject) and found.kind == "commit"
         return frozenset(commit for commit in named if self._existing.get(commit, False))
+
+
+def _read_change_people(repository: Repository, commit: CommitSha, head: CommitSha) -> frozenset[str] | None:
+    """Return the people of a merged commit, and of all commits of the head that it was; None if unknown."""
+    people = _read_commit_people(repository, commit)
+    if people is None or head == commit:
+        return people
+    (found,) = repository.look_up([head])
+    if isinstance(found, NoObject) or found.kind != "commit":
+        return people  # a clone may lack the head of a squashed change
+    with repository.log([commit], walk=Walk(count_max=1)) as answers:
+        (merged,) = answers
+    walk = Walk(without=merged.parents[:1], count_max=CHANGE_COMMITS_MAX)
+    with repository.log([head], walk=walk) as answers:
+        brought = list(answers)
+    return None if len(brought) == CHANGE_COMMITS_MAX else people | _list_people(brought)
 
 
 def _read_commit_people(repository: Repository, commit: CommitSha) -> frozenset[str] | None:

@@ -260,6 +260,18 @@ def test_lines_follow_a_rename_and_a_move_to_another_file(scene: Scene) -> None:
     assert (moved.commits, moved.signals[1]) == ([second, scene.built.head()], "revision_parent")
 
 
+@pytest.mark.parametrize(("count", "mark"), [(3, "A"), (2, ".")])
+def test_a_block_that_another_branch_brought_back_keeps_its_call(scene: Scene, count: int, mark: str) -> None:
+    block = [f"distinctive_line_{n} = computed_by({n}, 'the agent')" for n in range(count)]
+    base = scene.committed(at=-100, app__py=OLD)
+    scene.edited("app.py", OLD, OLD + text(*block), at=10, head=base)
+    scene.edited("app.py", OLD, "on_another_branch = 1\n" + OLD, at=20, head=base)
+    both = "on_another_branch = 1\n" + OLD + text(*block)
+    scene.edited("app.py", both, both + SECOND, at=30, head=base)
+    scene.committed(base, at=40, app__py=both + SECOND)
+    assert scene.marks() == "A..." + count * mark + "A"
+
+
 IDIOM = ("    ctx, cancel = a_context.with_timeout(background)", "    defer_until_the_end(cancel)")
 
 

@@ -112,6 +112,27 @@ def test_a_note_about_a_file_is_more_exact_than_a_trailer(built: Built) -> None:
     assert said(built)[1].agent == "claude-code"
 
 
+def git_ai_note(built: Built, commit: CommitSha, lines: str) -> None:
+    agent = {"tool": "claude", "id": "5d2f0c3e-1111", "model": "claude-opus-4-6"}
+    metadata = {"schema_version": "authorship/3.0.0", "prompts": {"cf4f29e": {"agent_id": agent}}}
+    text = f"app.py\n{lines}---\n{json.dumps(metadata)}"
+    built.git("notes", "--ref", "refs/notes/ai", "add", "-f", "-F", "-", commit, feed=text.encode())
+
+
+def test_lines_of_a_git_ai_note_are_claimed_without_an_import(built: Built) -> None:
+    made = two_commits(built, b"no trailer")
+    git_ai_note(built, made, "  cf4f29e 4\n")
+    (agent,) = [one for one in said(built) if one.kind == "agent"]
+    assert (agent.start_line, agent.end_line, agent.agent, agent.model_id) == (4, 4, "claude-code", "claude-opus-4-6")
+    assert (agent.session_id, agent.tier, agent.grade) == ("5d2f0c3e-1111", 6, "claimed")
+    assert compute_line_stats(Workspace(built.path)).named_by_commit == 1
+
+
+def test_a_git_ai_note_is_more_exact_than_a_trailer(built: Built) -> None:
+    git_ai_note(built, two_commits(built), "  cf4f29e 3-4\n  h_1 4\n")
+    assert [(one.start_line, one.end_line) for one in said(built) if one.kind == "agent"] == [(3, 3)]
+
+
 def test_thousands_of_notes_on_missing_commits_change_nothing(built: Built) -> None:
     made = two_commits(built)
     notes: Files = {b"%040x" % n: b'{"generator": "x", "files": {"app.py": {"percent": 99}}}' for n in range(3000)}

@@ -128,6 +128,17 @@ class TestSignatures:
             ENROLLED,
         ]
 
+    def test_an_author_of_any_commit_of_a_rebased_change_witnesses_nothing(
+        self, world: TrustWorld, device: DeviceKey
+    ) -> None:
+        built, bot = world.built, b"Bot <bot@example.invalid>"
+        first = built.commit({b"b.py": b"b\n"}, world.first, author=b"A. R. <ana@example.invalid>")
+        head = built.commit({b"b.py": b"b\n", b"c.py": b"c\n"}, first, author=bot)
+        merged = built.commit({b"b.py": b"b\n", b"c.py": b"c\n"}, world.first, message=b"rebased", author=bot)
+        append(world, signed(a_decision_event(world, commit=merged, head=head), by_device(device)))
+        assert rated(world, a_team(device.public, "ana@example.invalid")) == [SELF]
+        assert rated(world, a_team(device.public, "eve@example.invalid")) == [WITNESSED]
+
     def test_without_the_commit_its_authors_are_unknown(self, world: TrustWorld, device: DeviceKey) -> None:
         append(world, signed(a_decision_event(world, commit="f" * 40), by_device(device)))
         assert rated(world, a_team(device.public)) == [SELF]
