@@ -123,8 +123,8 @@ def test_import_without_a_name_reads_every_agent(built: Built, home: Path) -> No
     assert ran.out.splitlines() == [
         "Imported 1 session from 1 file (0 records, 2 already imported)",
         (
-            "No sessions found for Claude Code, Codex CLI, GitHub Copilot (VS Code and CLI), Cursor, opencode, Roo Code,"
-            " Cline, Aider"
+            "No sessions found for Claude Code, Codex CLI, GitHub Copilot (VS Code and CLI), Cursor, opencode,"
+            " Roo Code, Cline, Aider"
         ),
     ]
     assert custody(built.path, "import", "--texts").status == 2
