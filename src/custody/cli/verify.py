@@ -13,7 +13,6 @@ from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
-from custody.terminal.dates import format_time
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 
 if TYPE_CHECKING:
@@ -197,6 +196,8 @@ def _read_option_file(file: BinaryIO, bytes_max: int) -> bytes:
 
 
 def _render_verdict_check(report: VerdictReport) -> Iterator[str]:
+    from custody.terminal.dates import format_time
+
     yield from (f"{finding.code}  {finding.what}" for finding in report.findings)
     signature = report.signature
     signed = {

@@ -9,6 +9,7 @@ from custody.core.views import Prompt
 from custody.core.wire.report import ImportTracesReport
 from custody.intake import import_conversations
 from custody.intake.import_traces import import_traces
+from custody.why.report import PromptLink
 from custody.why.why import why
 from custody.workspace.workspace import Workspace
 from tests.builders.repo import Built, a_repository
@@ -52,7 +53,7 @@ def test_a_conversation_in_the_repository_gives_the_trace_its_prompt(built: Buil
     (built.path / "talks" / "s1.jsonl").unlink()
     assert blame(Workspace(built.path), "src/app.py").report.attributions[0].conversation_summary == "add the second"
     report = why(Workspace(built.path), "src/app.py", 1)
-    assert [link.text for link in report.chain if link.__struct_config__.tag == "prompt"] == ["add the second"]
+    assert [link.text for link in report.chain if isinstance(link, PromptLink)] == ["add the second"]
 
 
 def test_a_conversation_in_an_agents_folder_is_read_and_secrets_are_removed(

@@ -410,8 +410,8 @@ def test_calls_of_the_same_time_keep_their_order(built: Built, folder: Path) -> 
     session.put(folder)
     imported(built, folder)
     (built.path / "src" / "app.py").write_text("four\n")
-    (line,) = blame(Workspace(built.path), "src/app.py").report.attributions
-    assert line.tool_call_id == "toolu_7"
+    (answer,) = blame(Workspace(built.path), "src/app.py").report.attributions
+    assert answer.tool_call_id == "toolu_7"
 
 
 def test_a_session_begins_with_its_first_message_whatever_the_files_time(built: Built, folder: Path) -> None:

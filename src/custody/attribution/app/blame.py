@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
@@ -10,7 +11,6 @@ from msgspec.structs import replace
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, FileVersion, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.app.removals import LineChanges, Removal, find_removals
 from custody.attribution.engine import merge_findings
 from custody.attribution.line_spec import LineSpec as LineSpec
 from custody.attribution.line_spec import resolve_line_specs
@@ -43,6 +43,9 @@ from custody.git import Repository
 from custody.ledger.queries import find_first_session_prompt
 from custody.workspace.revisions import format_author_time
 from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.attribution.app.removals import LineChanges, Removal
 
 SUMMARY_CHARACTERS_MAX = 200
 
@@ -97,6 +100,8 @@ def blame(  # noqa: PLR0913 - one for each option of the command
 
 def list_removed_lines(workspace: Workspace, file: str, since: str, *, revision: str | None = None) -> RemovedReport:
     """Return what was removed from a file since a revision, each line with the call or commit that removed it."""
+    from custody.attribution.app.removals import find_removals
+
     repository = workspace.repository
     path = repository.path(file, workspace.folder)
     base = _resolve_blame_revision(repository, since)
@@ -115,7 +120,7 @@ def list_removed_lines(workspace: Workspace, file: str, since: str, *, revision:
         )
 
 
-def report_removed_line(attributor: LineAttributor, removal: Removal) -> RemovedLine:
+def report_removed_line(attributor: LineAttributor, removal: "Removal") -> RemovedLine:
     """Return a removal as a report, with the session and call that made it, if one is known."""
     story = None if removal.state is None else attributor.story(removal.state)
     return RemovedLine(
@@ -191,6 +196,8 @@ class BlameReporter:
         texts, answers = LineAttributor(self._evidence, is_brief=self._is_brief).of_file(path, commit, line_ranges)
         changes = None
         if with_changes and self._evidence.rules.profile != "document":
+            from custody.attribution.app.removals import LineChanges  # few answers show changes
+
             version = FileVersion(path, commit, commit or self._evidence.repository.head().commit, texts, ())
             changes = LineChanges(self._evidence, version, commits=False)
         blocks = [self.attribution(answer, changes) for answer in answers]
@@ -215,7 +222,7 @@ class BlameReporter:
         if any(head is not None and head.seq > store.tables.head(head.store).seq for head in heads):
             yield "records are missing from the store; 'custody verify' lists them"
 
-    def attribution(self, answer: LineAnswer, changes: LineChanges | None = None) -> Attribution:
+    def attribution(self, answer: LineAnswer, changes: "LineChanges | None" = None) -> Attribution:
         """Return one answer as a report, with the last change of its lines from ``changes``."""
         finding, owner, trace = answer.finding, answer.owner, answer.trace
         return Attribution(

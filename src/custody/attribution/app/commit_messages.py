@@ -7,6 +7,7 @@ for lines without other evidence, and callers that decide by the answers (``stri
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,14 +19,15 @@ from custody.attribution.carry import align_carried_items
 from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.text import hash_segment_lines
-from custody.capture.claims.ai_attribution import AI_ATTRIBUTION, parse_ai_attribution_note
-from custody.capture.claims.git_ai import GitAiNote, parse_git_ai_note
 from custody.core.commit_agents import UNNAMED, NamedAgent, list_named_agents
 from custody.core.errors import GitError, InputError
 from custody.core.evidence import Evidence, Signal
 from custody.core.ids import AgentName, CommitSha, SessionId
 from custody.core.paths import Lines, RepoPath
-from custody.git import ChangeKind, Commit, FileAt, NoObject, Walk
+from custody.git import ChangeKind, Commit, FileAt, NoObject, Ref, Walk
+
+if TYPE_CHECKING:
+    from custody.capture.claims.git_ai import GitAiNote
 
 NS = 1_000_000_000
 NAMED_BY_COMMIT = "named_by_commit"
@@ -36,8 +38,8 @@ FIRST_NAMED_SECONDS = 1_672_531_200
 """The start of 2023: before it, no tool named an agent in a commit."""
 SHARE_MIN = 0.5
 """The minimum share in a commit's note for the lines of a file to count as the agent's."""
-CHECKPOINTS = "entire/checkpoints/v1"
-GIT_AI = b"refs/notes/ai"
+CHECKPOINTS = b"/entire/checkpoints/v1"
+GIT_AI, AI_ATTRIBUTION = b"refs/notes/ai", b"refs/notes/ai-attribution"
 SHORT_ID_LENGTH = 12
 
 
@@ -147,18 +149,24 @@ class CommitStatements:
     @cached_property
     def _checkpoint_tips(self) -> list[CommitSha]:
         refs = [*self._evidence.repository.refs("refs/heads/entire/"), *self._evidence.repository.refs("refs/remotes/")]
-        return [CommitSha(ref.id) for ref in refs if ref.name.endswith(b"/" + CHECKPOINTS.encode())]
+        return [CommitSha(ref.id) for ref in refs if ref.name.endswith(CHECKPOINTS)]
+
+    @cached_property
+    def _note_refs(self) -> list[Ref]:
+        """The references of all notes, read by one process."""
+        return list(self._evidence.repository.refs("refs/notes/"))
 
     @cached_property
     def _note_tips(self) -> list[CommitSha]:
-        refs = self._evidence.repository.refs("refs/notes/")
-        return [CommitSha(ref.id) for ref in refs if ref.name == AI_ATTRIBUTION.encode()]
+        return [CommitSha(ref.id) for ref in self._note_refs if ref.name == AI_ATTRIBUTION]
 
     def _note_of(self, commit: CommitSha) -> Mapping[str, tuple[str, float]]:
         """Return the agent and its share by file, from a note of ``refs/notes/ai-attribution``."""
         if commit not in self._notes:
             self._notes[commit] = {}
             for data in self._read_notes(self._note_tips, commit):
+                from custody.capture.claims.ai_attribution import parse_ai_attribution_note  # few repositories have one
+
                 self._notes[commit] = parse_ai_attribution_note(data)
         return self._notes[commit]
 
@@ -175,14 +183,16 @@ class CommitStatements:
         """The references of git-ai's notes; none if notes were imported, which answer better."""
         if self._evidence.lineage.tables.first_traced_ns() is not None:
             return []
-        refs = self._evidence.repository.refs("refs/notes/")
-        return [CommitSha(ref.id) for ref in refs if ref.name == GIT_AI or ref.name.startswith(GIT_AI + b"-remote/")]
+        is_git_ai = (ref for ref in self._note_refs if ref.name == GIT_AI or ref.name.startswith(GIT_AI + b"-remote/"))
+        return [CommitSha(ref.id) for ref in is_git_ai]
 
-    def _git_ai_note(self, commit: CommitSha) -> GitAiNote | None:
+    def _git_ai_note(self, commit: CommitSha) -> "GitAiNote | None":
         """Return git-ai's note on a commit."""
         if commit not in self._git_ai_notes:
             self._git_ai_notes[commit] = None
             for data in self._read_notes(self._git_ai_tips, commit):
+                from custody.capture.claims.git_ai import parse_git_ai_note  # few repositories have one
+
                 try:
                     self._git_ai_notes[commit] = parse_git_ai_note(data)
                 except InputError:
@@ -196,10 +206,10 @@ class CommitStatements:
             str(entry.path).replace("/", "") for tip in tips for entry in self._evidence.repository.tree(tip)
         )
 
-    def _state_from_git_ai(self, note: GitAiNote, place: CommitPlace) -> CommitStatement | None:
+    def _state_from_git_ai(self, note: "GitAiNote", place: CommitPlace) -> CommitStatement | None:
         """Return what git-ai's note states about one line; of several entries the last one counts, as in git-ai."""
         for entry in reversed(note.files.get(str(place.path), ())):
-            if not any(place.line in lines for lines in entry.lines):
+            if place.line is None or not any(place.line in lines for lines in entry.lines):
                 continue
             author = None if entry.is_persons else note.author(entry)
             if entry.is_persons or author is None:
@@ -222,9 +232,10 @@ class CommitStatements:
             agent, share = noted[str(place.path)]
             if share < SHARE_MIN:
                 return None
-            note_agent = named if named is not None and named.agent == agent else NamedAgent(agent, AI_ATTRIBUTION)
             why = f"a note on commit {commit.id[:SHORT_ID_LENGTH]} names {agent} for {share:.0%} of this file's change"
-            return CommitStatement(note_agent, why, share)
+            if named is None or named.agent != agent:
+                named = NamedAgent(agent, AI_ATTRIBUTION.decode())
+            return CommitStatement(named, why, share)
         if named is None:
             return None
         return CommitStatement(named, f"commit {commit.id[:SHORT_ID_LENGTH]} names {named.agent} ({named.by})")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from custody.attribution.app.answers import LineAnswer, Story
 from custody.attribution.app.commit_claims import (
@@ -12,7 +13,6 @@ from custody.attribution.app.commit_claims import (
 )
 from custody.attribution.app.commit_messages import CommitStatements
 from custody.attribution.app.context import AttributionContext, FileVersion
-from custody.attribution.app.recorded_places import RecordedPlaces
 from custody.attribution.app.trace_match import add_trace_claims
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin
@@ -47,6 +47,9 @@ from custody.ledger.queries import (
     list_session_views_before,
 )
 from custody.store import EVERYTHING, RecordFilter
+
+if TYPE_CHECKING:
+    from custody.attribution.app.recorded_places import RecordedPlaces
 
 NS = 1_000_000_000
 HOUR_NS = 3_600 * NS
@@ -247,6 +250,8 @@ class LineAttributor:
         if self._is_brief:
             return None
         if self._places is None:
+            from custody.attribution.app.recorded_places import RecordedPlaces  # brief answers do without
+
             self._places = RecordedPlaces(self._evidence.lineage)
         return self._places.find(line.origin.state, texts)
 

@@ -251,6 +251,14 @@ class History:
             self._walked.add((commit, path))
             self._walk_file_versions(touched, path, self.texts(commit, path), is_stored_ignored=True)
 
+    def find_touch_ns(self, commit: CommitSha, path: RepoPath) -> int:
+        """Return the time of the last commit that changed a file as of ``commit``; 0 for none since the horizon."""
+        touched = None if self.since_ns is None else self._find_touch(commit, path)
+        git_object = None if touched is None else self._objects.read(touched)
+        if touched is None or not isinstance(git_object, Object):
+            return 0
+        return compute_adding_commit_ns(parse_commit(touched, git_object.content))
+
     def hold(self, commit: CommitSha, path: RepoPath, texts: list[str], blob: str) -> None:
         """Cache a file's lines and their object id, which the caller has just read."""
         self._texts = {(commit, path): _CommittedText(blob, texts)}

@@ -216,16 +216,10 @@ def find_removals_between(
     if not removals or not evidence.lineage.tables.count_of(path):
         return []
     times: dict[CommitSha | None, tuple[int, int]] = {
-        None: (_find_last_touch_ns(evidence, path, since), evidence.workspace.now_ns() + HOUR_NS)
+        None: (evidence.history.find_touch_ns(since, path) - NS, evidence.workspace.now_ns() + HOUR_NS)
     }
     named = find_removals_by_calls(evidence, path, removals, times)
     return [removal for removal in named if removal.state is not None]
-
-
-def _find_last_touch_ns(evidence: AttributionContext, path: RepoPath, commit: CommitSha) -> int:
-    """Return the time of the last commit that changed a file as of ``commit``; calls before it are in it."""
-    with evidence.repository.log([commit], [path], Walk(count_max=1)) as log:
-        return max((compute_adding_commit_ns(touch) for touch in log), default=NS) - NS
 
 
 def find_removals(
@@ -302,7 +296,7 @@ class _RemovalSearch:
 
     def _find_call_times(self, commits: Sequence[Commit]) -> dict[CommitSha | None, tuple[int, int]]:
         """Return the limits of the calls for each commit: after the last commit of the file before it, and until it."""
-        first_ns = _find_last_touch_ns(self._evidence, self._path, self._base)
+        first_ns = self._evidence.history.find_touch_ns(self._base, self._path) - NS
         times: dict[CommitSha | None, tuple[int, int]] = {}
         window_ns = int(self._evidence.rules.window_hours_after * HOUR_NS)
         made = {commit.id: compute_adding_commit_ns(commit) for commit in commits}

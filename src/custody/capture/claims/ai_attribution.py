@@ -12,7 +12,6 @@ from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import parse_json_bytes
 
-AI_ATTRIBUTION = "refs/notes/ai-attribution"
 NOTE_BYTES_MAX = 1 << 20
 
 _GENERATOR = lazy_pattern(r"[\w .+-]{1,60}", re.ASCII)

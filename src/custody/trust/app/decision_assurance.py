@@ -11,7 +11,6 @@ from msgspec import Struct, field
 
 from custody.config import EffectiveRules, TeamPolicy, TeamReviewer
 from custody.core.assurance import Assurance
-from custody.core.commit_agents import list_co_authors
 from custody.core.identity import list_identities
 from custody.core.ids import CommitSha, RecordRef
 from custody.core.patterns import lazy_pattern
@@ -187,6 +186,8 @@ def _read_commit_people(repository: Repository, commit: CommitSha) -> frozenset[
 
 
 def _list_people(commits: Iterable[Commit]) -> frozenset[str]:
+    from custody.core.commit_agents import list_co_authors  # only signed and host reviews need it
+
     commits = list(commits)
     names = {
         raw.decode("utf-8", "replace")

@@ -11,7 +11,6 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.terminal.dates import format_time
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 from custody.trust.wire import OutcomeWord
 
@@ -45,6 +44,8 @@ def render_score(line: TrustLine) -> str:
 
 def render_score_step(step: ScoreStepReport) -> str:
     """Return one record and its effect on the score."""
+    from custody.terminal.dates import format_time
+
     kind = {"landing": "merge without review", "settlement": "settled merge"}.get(step.kind, step.kind)
     what = kind if step.kind == "recovery" else f"{kind} {step.decision}".removeprefix("decision ")
     size = "" if step.weight is None else f", weight {step.weight:.2f}, step {step.step:.2f}"
