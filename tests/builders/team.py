@@ -1,6 +1,7 @@
 """People who share a repository and its evidence through a bare remote."""
 
 import json
+import re
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -122,4 +123,6 @@ def _without_summary(report: dict[str, Any]) -> dict[str, Any]:
     """Return a report without the values that come from texts."""
     for one in report.get("attributions", ()):
         one.pop("conversation_summary")
+        for signal in one["evidence"]:  # the lines that a changed line was like are found by their texts
+            signal["why"] = re.sub(r"(an edit of '[^']*'), lines? [0-9-]+", r"\1", signal["why"])
     return report
