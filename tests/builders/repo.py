@@ -75,6 +75,11 @@ class Built:
         """Return the commit that HEAD names."""
         return CommitSha(self.git("rev-parse", "HEAD").decode().strip())
 
+    def lose(self, content: bytes) -> None:
+        """Delete a blob, so that the repository lacks it as a partial clone does."""
+        sha = self.git("hash-object", "--stdin", feed=content).decode().strip()
+        (self.path / ".git" / "objects" / sha[:2] / sha[2:]).unlink()
+
     def blob(self, commit: CommitSha, path: bytes) -> bytes:
         """Return the contents of ``path`` in ``commit``."""
         return self.git("cat-file", "blob", commit.encode() + b":" + path)

@@ -152,6 +152,7 @@ CALLS: dict[str, Callable[[Repository, CallTarget], object]] = {
     "tips": lambda repository, _: repository.tips(),
     "list_shallow_commits": lambda repository, _: repository.list_shallow_commits(),
     "blame": _blame,
+    "line_sources": lambda repository, target: repository.line_sources(target.new, target.path, [Lines(1, 1)]),
     "diffs": _diffs,
     "changes": _changes,
     "log": _log,

@@ -1,6 +1,8 @@
 """``git blame``: one process per file, and its parsers."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -15,12 +17,12 @@ from custody.git.chunk_reader import (
     parse_repo_path,
     unquote_git_name,
 )
-from custody.git.command import AnswerStream, Git
+from custody.git.command import AnswerStream, Child, Git
 from custody.git.commit_log import ZonedTime, parse_git_time
 from custody.git.failure import check_full_object_id, hint_missing_object, to_pathspec_arguments
 from custody.git.objects import FileAt, NoObject, list_commit_tree, look_up_objects
 
-# Parsing of ``git blame --porcelain``. Pure.
+# Parsing of ``git blame --porcelain`` and ``--incremental``. Pure.
 
 
 class BlameEntry(Struct, frozen=True):
@@ -36,6 +38,17 @@ class BlameEntry(Struct, frozen=True):
     path: RepoPath
     texts: tuple[bytes, ...]
 
+
+class LineSource(Struct, frozen=True):
+    """``lines`` of the blamed version come from the lines ``origin`` of ``path`` in ``commit``."""
+
+    commit: CommitSha
+    lines: Lines
+    origin: Lines
+    path: RepoPath
+
+
+BlameAnswer = TypeVar("BlameAnswer", BlameEntry, LineSource)
 
 # The zone that git prints for a damaged author line.
 _DAMAGED = b"(unknown)"
@@ -100,11 +113,28 @@ def _read_blame_fields(reader: ChunkReader) -> dict[bytes, bytes]:
 def _make_blame_entry(
     head: _BlameHeader, authored: ZonedTime | None, path: RepoPath, texts: tuple[bytes, ...]
 ) -> BlameEntry:
+    lines, origin = _blame_lines_from_header(head)
+    return BlameEntry(head.commit, authored, lines, origin, path, texts)
+
+
+def _blame_lines_from_header(head: _BlameHeader) -> tuple[Lines, Lines]:
+    """Return the lines of a header in the blamed version and in their commit."""
     if not (head.count and head.origin and head.final):
         raise make_git_output_error("invalid line number", head.commit.encode())
-    lines = Lines(head.final, head.final + head.count - 1)
-    origin = Lines(head.origin, head.origin + head.count - 1)
-    return BlameEntry(head.commit, authored, lines, origin, path, texts)
+    final, origin = (Lines(first, first + head.count - 1) for first in (head.final, head.origin))
+    return final, origin
+
+
+def parse_line_sources(chunks: Iterable[bytes]) -> Iterator[LineSource]:
+    """Yield the entries of ``git blame --incremental`` in the order in which git finds them."""
+    reader = ChunkReader(chunks)
+    while not reader.is_at_end():
+        head = _parse_blame_header(reader.line())
+        word = value = b""
+        while word != b"filename":
+            word, _, value = reader.line().partition(b" ")
+        lines, origin = _blame_lines_from_header(head)
+        yield LineSource(head.commit, lines, origin, parse_repo_path(unquote_git_name(value)))
 
 
 def _parse_author_time(facts: dict[bytes, bytes]) -> ZonedTime | None:
@@ -118,19 +148,35 @@ def _get_blame_field(facts: dict[bytes, bytes], word: bytes) -> bytes:
     return facts[word]
 
 
-_OPTIONS = ("--porcelain", "--encoding=UTF-8", "--no-ext-diff", "--no-textconv")
+_OPTIONS = ("--encoding=UTF-8", "--no-ext-diff", "--no-textconv")
 
 
 def start_git_blame(git: Git, file: FileAt, lines: Iterable[Lines]) -> AnswerStream[BlameEntry]:
     """Start ``git blame`` for ``lines`` of ``file``, or for the whole file without ``lines``."""
-    ranges = [f"-L{line_range.first},{line_range.last}" for line_range in lines]
-    child = git.start(
-        "blame", *_OPTIONS, *ranges, check_full_object_id(file.commit), *to_pathspec_arguments((file.path,))
-    )
+    child = _start_blame(git, "--porcelain", file, lines)
     return AnswerStream(child, lambda chunks: _distinguish_missing_path(git, file, parse_blame(chunks)))
 
 
-def _distinguish_missing_path(git: Git, file: FileAt, answers: Iterator[BlameEntry]) -> Iterator[BlameEntry]:
+def read_line_sources(git: Git, file: FileAt, lines: Iterable[Lines]) -> list[LineSource]:
+    """Return where ``lines`` of ``file``, or all, come from, as far as their history is in the repository.
+
+    A shallow or partial clone may lack what git needs for the older ones.
+    """
+    found: list[LineSource] = []
+    child = _start_blame(git, "--incremental", file, lines)
+    answers = AnswerStream(child, lambda chunks: _distinguish_missing_path(git, file, parse_line_sources(chunks)))
+    with suppress(GitError), answers as sources:
+        found.extend(sources)
+    return found
+
+
+def _start_blame(git: Git, form: str, file: FileAt, lines: Iterable[Lines]) -> Child:
+    ranges = [f"-L{line_range.first},{line_range.last}" for line_range in lines]
+    arguments = (*ranges, check_full_object_id(file.commit), *to_pathspec_arguments((file.path,)))
+    return git.start("blame", form, *_OPTIONS, *arguments)
+
+
+def _distinguish_missing_path(git: Git, file: FileAt, answers: Iterator[BlameAnswer]) -> Iterator[BlameAnswer]:
     """Yield ``answers``; raise ``GitError`` if git reports missing or damaged contents as "no such path"."""
     try:
         yield from answers

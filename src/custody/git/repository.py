@@ -56,7 +56,7 @@ from custody.git.work_tree_file import (
 )
 
 if TYPE_CHECKING:
-    from custody.git.blame import BlameEntry
+    from custody.git.blame import BlameEntry, LineSource
     from custody.git.commit_log import Ancestry, Commit, Walk
     from custody.git.diff import CommitChanges, CommitDiff, Comparison, PatchLimits
     from custody.git.exchange import Exchange, NoteWriteCount
@@ -244,6 +244,12 @@ class Repository(Struct, frozen=True):
         from custody.git.blame import start_git_blame
 
         return start_git_blame(self._sealed, FileAt(commit, path), lines)
+
+    def line_sources(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> list[LineSource]:
+        """Return where lines of ``path`` as of ``commit`` come from, as far as their history is here."""
+        from custody.git.blame import read_line_sources
+
+        return read_line_sources(self._sealed, FileAt(commit, path), lines)
 
     def diffs(
         self,

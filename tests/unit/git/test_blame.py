@@ -1,5 +1,6 @@
 """Blame: every line once, at its position in its commit."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
 from custody.git import BlameEntry, Repository, ZonedTime, discover_repository
-from custody.git.blame import parse_blame
+from custody.git.blame import LineSource, parse_blame
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 from tests.builders.table import table
 from tests.unit.git.strategies import contents, lines_of, odd_names, versions
@@ -64,6 +65,33 @@ def test_every_line_is_blamed_once_at_its_position(shared: Built, files: list[di
             theirs = lines_of(contents_of[entry.commit][entry.path.raw])
             origin = theirs[entry.origin.first - 1 : entry.origin.last]
             assert tuple(line.removesuffix(b"\n") for line in origin) == entry.texts
+        sources = repository.line_sources(commits[-1], RepoPath(name))
+        assert places_of(sources) == places_of(entries)
+
+
+def places_of(found: Iterable[BlameEntry | LineSource]) -> dict[int, tuple[CommitSha, RepoPath, int]]:
+    return {
+        line: (each.commit, each.path, each.origin.first + line - each.lines.first)
+        for each in found
+        for line in range(each.lines.first, each.lines.last + 1)
+    }
+
+
+def test_a_missing_version_costs_only_the_lines_that_may_be_older(tmp_path: Path) -> None:
+    built = a_repository(tmp_path)
+    texts = [b"".join(b"line %d\n" % n for n in range(count)) for count in (2, 3, 4, 5)]
+    commits = a_history(built, *({b"x": text} for text in texts))
+    repository = discover_repository(tmp_path)
+    newest = commits[-1], RepoPath(b"x")
+    assert len(places_of(repository.line_sources(*newest))) == 5
+    built.lose(texts[1])
+    with pytest.raises(GitError):
+        list(repository.blame(commits[-1], RepoPath(b"x")))
+    assert {
+        line: place[0] for line, place in places_of(repository.line_sources(commits[-1], RepoPath(b"x"))).items()
+    } == {5: commits[3]}
+    built.lose(texts[3])
+    assert repository.line_sources(commits[-1], RepoPath(b"x")) == []
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.text import hash_segment_lines
 from custody.core.commit_agents import UNNAMED, NamedAgent, list_named_agents
-from custody.core.errors import GitError, InputError
+from custody.core.errors import InputError
 from custody.core.evidence import Evidence, Signal
 from custody.core.ids import AgentName, CommitSha, SessionId
 from custody.core.paths import Lines, RepoPath
@@ -101,22 +101,18 @@ class CommitStatements:
         return {**places, **{number: blamed[number] for number in numbers if number in blamed}}
 
     def _blame_places(self, version: FileVersion) -> dict[int, "CommitPlace"]:
-        """Return where git blame finds each line of a version; nothing if it cannot read the history."""
+        """Return where git blame finds the lines of a version, as far as their history is here."""
         base = version.base
         if base is None:
             return {}
         committed = self._evidence.history.texts(base, version.path)
         places = {old + 1: new + 1 for old, new in align_carried_items(committed, version.texts)}
-        try:
-            with self._evidence.repository.blame(base, version.path) as entries:
-                return {
-                    places[line]: CommitPlace(entry.commit, entry.path, entry.origin.first + line - entry.lines.first)
-                    for entry in entries
-                    for line in range(entry.lines.first, entry.lines.last + 1)
-                    if line in places
-                }
-        except GitError:
-            return {}  # a shallow or partial clone; trailers still answer
+        return {
+            places[line]: CommitPlace(source.commit, source.path, source.origin.first + line - source.lines.first)
+            for source in self._evidence.repository.line_sources(base, version.path)
+            for line in range(source.lines.first, source.lines.last + 1)
+            if line in places
+        }
 
     def agent_of(self, commit: Commit) -> NamedAgent | None:
         """Return the agent that a commit's author or message names; the first of several."""

@@ -20,7 +20,7 @@ from custody.attribution.origin_search import (
 from custody.attribution.rules import AttributeRules, Profile
 from custody.attribution.text import decode_lineage_text, line_ranges_from_numbers, split_lineage_lines
 from custody.config import EffectiveRules, TeamPolicy
-from custody.core.errors import GitError, InputError
+from custody.core.errors import InputError
 from custody.core.ids import CommitSha, Digest
 from custody.core.paths import Hunk, Lines, RepoPath
 from custody.core.wire.canonical import digest_rule_tables
@@ -136,17 +136,9 @@ class AttributionContext:
         if len(ranges) > BLAME_RANGES_MAX:
             ranges = [Lines(ranges[0].first, ranges[-1].last)]
         if ranges:
-            known.update(self._blame_lines(base, path, ranges))
+            for source in self.repository.line_sources(base, path, ranges):
+                known.update(dict.fromkeys(range(source.lines.first, source.lines.last + 1), source.commit))
         return {number: known[places[number]] for number in numbers if places[number] in known}
-
-    def _blame_lines(self, commit: CommitSha, path: RepoPath, line_ranges: Sequence[Lines]) -> dict[int, CommitSha]:
-        try:
-            with self.repository.blame(commit, path, line_ranges) as entries:
-                return {
-                    line: entry.commit for entry in entries for line in range(entry.lines.first, entry.lines.last + 1)
-                }
-        except GitError:
-            return {}  # a shallow or partial clone may lack what git needs; authors are known without it
 
     def texts(self, path: RepoPath, commit: CommitSha | None) -> list[str]:
         """Return a file's lines as of a commit or (None) on disk; raise an ``InputError`` if it has no text."""

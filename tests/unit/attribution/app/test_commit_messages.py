@@ -95,6 +95,17 @@ def test_people_and_other_bots_are_never_claimed(built: Built) -> None:
     assert owners(built) == [(1, 4, "none", None)]
 
 
+def test_a_version_that_a_partial_clone_lacks_costs_only_older_lines(built: Built) -> None:
+    made = two_commits(built)
+    text = NEW + b"def vat(price):\n    return price * 1.19\n"
+    built.commit({b"app.py": text}, made, message=CLAUDE.replace(b"discount", b"vat"), at=AT + 120)
+    built.checkout()
+    agents = [(3, 4, "agent", "claude-code"), (5, 6, "agent", "claude-code")]
+    assert owners(built) == [(1, 2, "none", None), *agents]
+    built.lose(OLD)
+    assert owners(built) == [(1, 4, "none", None), agents[1]]
+
+
 def note(built: Built, commit: CommitSha, value: object, path: bytes | None = None) -> None:
     name = path or commit.encode()
     built.commit({name: json.dumps(value).encode()}, ref="refs/notes/ai-attribution")
