@@ -74,10 +74,12 @@ def test_killed_at_any_statement_it_resumes(tmp_path: Path) -> None:
 def _killed_at(path: Path, nth: int) -> bool:
     child = os.fork()
     if child == 0:
-        db = _open_unsynced(path)
-        Dying.left = nth
-        migrate_store_schema(Dying(db.connection, path))
-        os._exit(0)
+        try:
+            db = _open_unsynced(path)
+            Dying.left = nth
+            migrate_store_schema(Dying(db.connection, path))
+        finally:
+            os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 137
 
 

@@ -302,8 +302,11 @@ def test_a_killed_ingest_adds_nothing_twice(tmp_path: Path) -> None:
     git(repository, "commit", "--quiet", "--allow-empty", "-m", "x")
     child = os.fork()
     if not child:
-        Spool.remove = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
-        with Workspace(repository).writing():
+        try:
+            Spool.remove = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+            with Workspace(repository).writing():
+                pass
+        finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert len(spool_of(repository).names()) == 1, "killed after the record was stored"

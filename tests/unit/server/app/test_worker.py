@@ -259,6 +259,8 @@ def test_with_workers_killed_at_any_time_each_effect_and_each_end_happens_once(
 def _killed(does: Callable[[], object]) -> bool:
     child = os.fork()
     if child == 0:
-        does()
-        os._exit(0)
+        try:
+            does()
+        finally:
+            os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 137
