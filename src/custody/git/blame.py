@@ -40,15 +40,15 @@ class BlameEntry(Struct, frozen=True):
 
 
 class LineSource(Struct, frozen=True):
-    """``lines`` of the blamed version come from the lines ``origin`` of ``path`` in ``commit``."""
+    """Lines ``blamed`` of a version come from the lines ``origin`` of ``path`` in ``commit``."""
 
     commit: CommitSha
-    lines: Lines
+    blamed: Lines
     origin: Lines
     path: RepoPath
 
 
-BlameAnswer = TypeVar("BlameAnswer", BlameEntry, LineSource)
+_BlameAnswer = TypeVar("_BlameAnswer", BlameEntry, LineSource)
 
 # The zone that git prints for a damaged author line.
 _DAMAGED = b"(unknown)"
@@ -176,7 +176,7 @@ def _start_blame(git: Git, form: str, file: FileAt, lines: Iterable[Lines]) -> C
     return git.start("blame", form, *_OPTIONS, *arguments)
 
 
-def _distinguish_missing_path(git: Git, file: FileAt, answers: Iterator[BlameAnswer]) -> Iterator[BlameAnswer]:
+def _distinguish_missing_path(git: Git, file: FileAt, answers: Iterator[_BlameAnswer]) -> Iterator[_BlameAnswer]:
     """Yield ``answers``; raise ``GitError`` if git reports missing or damaged contents as "no such path"."""
     try:
         yield from answers

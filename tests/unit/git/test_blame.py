@@ -1,6 +1,5 @@
 """Blame: every line once, at its position in its commit."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
 from custody.git import BlameEntry, Repository, ZonedTime, discover_repository
-from custody.git.blame import LineSource, parse_blame
+from custody.git.blame import parse_blame
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 from tests.builders.table import table
 from tests.unit.git.strategies import contents, lines_of, odd_names, versions
@@ -66,15 +65,8 @@ def test_every_line_is_blamed_once_at_its_position(shared: Built, files: list[di
             origin = theirs[entry.origin.first - 1 : entry.origin.last]
             assert tuple(line.removesuffix(b"\n") for line in origin) == entry.texts
         sources = repository.line_sources(commits[-1], RepoPath(name))
-        assert places_of(sources) == places_of(entries)
-
-
-def places_of(found: Iterable[BlameEntry | LineSource]) -> dict[int, tuple[CommitSha, RepoPath, int]]:
-    return {
-        line: (each.commit, each.path, each.origin.first + line - each.lines.first)
-        for each in found
-        for line in range(each.lines.first, each.lines.last + 1)
-    }
+        found = sorted((source.blamed, source.commit, source.path, source.origin) for source in sources)
+        assert found == sorted((entry.lines, entry.commit, entry.path, entry.origin) for entry in entries)
 
 
 def test_a_missing_version_costs_only_the_lines_that_may_be_older(tmp_path: Path) -> None:
@@ -83,13 +75,13 @@ def test_a_missing_version_costs_only_the_lines_that_may_be_older(tmp_path: Path
     commits = a_history(built, *({b"x": text} for text in texts))
     repository = discover_repository(tmp_path)
     newest = commits[-1], RepoPath(b"x")
-    assert len(places_of(repository.line_sources(*newest))) == 5
+    assert [source.blamed.first for source in repository.line_sources(*newest)] == [5, 4, 3, 1]
     built.lose(texts[1])
     with pytest.raises(GitError):
         list(repository.blame(commits[-1], RepoPath(b"x")))
-    assert {
-        line: place[0] for line, place in places_of(repository.line_sources(commits[-1], RepoPath(b"x"))).items()
-    } == {5: commits[3]}
+    assert [(source.commit, source.blamed) for source in repository.line_sources(*newest)] == [
+        (commits[3], Lines(5, 5))
+    ]
     built.lose(texts[3])
     assert repository.line_sources(commits[-1], RepoPath(b"x")) == []
 

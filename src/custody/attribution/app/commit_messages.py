@@ -108,9 +108,9 @@ class CommitStatements:
         committed = self._evidence.history.texts(base, version.path)
         places = {old + 1: new + 1 for old, new in align_carried_items(committed, version.texts)}
         return {
-            places[line]: CommitPlace(source.commit, source.path, source.origin.first + line - source.lines.first)
+            places[line]: CommitPlace(source.commit, source.path, source.origin.first + line - source.blamed.first)
             for source in self._evidence.repository.line_sources(base, version.path)
-            for line in range(source.lines.first, source.lines.last + 1)
+            for line in range(source.blamed.first, source.blamed.last + 1)
             if line in places
         }
 

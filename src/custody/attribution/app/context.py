@@ -137,7 +137,7 @@ class AttributionContext:
             ranges = [Lines(ranges[0].first, ranges[-1].last)]
         if ranges:
             for source in self.repository.line_sources(base, path, ranges):
-                known.update(dict.fromkeys(range(source.lines.first, source.lines.last + 1), source.commit))
+                known.update(dict.fromkeys(range(source.blamed.first, source.blamed.last + 1), source.commit))
         return {number: known[places[number]] for number in numbers if places[number] in known}
 
     def texts(self, path: RepoPath, commit: CommitSha | None) -> list[str]:
