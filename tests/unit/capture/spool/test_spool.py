@@ -134,10 +134,13 @@ def test_secrets_are_redacted_in_each_of_several_events(tmp_path: Path) -> None:
     assert len(clean["redacted"]) == 1
 
 
-def test_one_invalid_event_keeps_its_whole_file_waiting(tmp_path: Path) -> None:
+def test_one_invalid_event_of_a_file_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.put_all([an_event(id="1"), b'{"custody":1}'])
-    assert (spool.oldest(10).arrivals, len(spool.list_rejected_files())) == ((), 1)
+    (arrival,) = spool.oldest(10).arrivals
+    assert arrival.entry.key == "event:robot:s1:edit:1"
+    (rejected,) = spool.list_rejected_files()
+    assert rejected.why.startswith("event 2: ")
 
 
 def test_an_unreadable_event_is_not_written(tmp_path: Path) -> None:
