@@ -79,7 +79,7 @@ def test_decisions_imports_and_pages_are_completed(repository: Path) -> None:
         "plain,rejected",
     ]
     assert completed(repository, "custody trust record robot accepted H") == ["plain,HEAD"]
-    assert completed(repository, "custody import cl") == ["plain,claude-code"]
+    assert completed(repository, "custody import cla") == ["plain,claude-code"]
     assert completed(repository, "custody import ent") == ["plain,entire"]
     assert completed(repository, "custody import evid") == ["file,evid"]
     assert completed(repository, "custody serve --open ov") == ["plain,overview"]
