@@ -143,7 +143,7 @@ def check_record_link(last: ChainTip, record: Record) -> Iterator[Damage]:
     """Yield the damage of ``record`` as the successor of ``last``."""
     which = f"record {record.seq} of chain {last.store} ({record.entry.kind})"
     if record.seq <= last.seq:
-        what = f"{which} is after record {last.seq}: it was moved or repeated"
+        what = f"{which} follows record {last.seq}: it was moved or repeated"
         yield Damage(DamageCode.CHAIN_LINK, what, RecordRef(last.store, record.seq))
     elif record.seq > last.seq + 1:
         yield _make_chain_gap_damage(last.store, last.seq + 1, record.seq - 1)

@@ -37,7 +37,7 @@ from custody.gate.rules import GateRules
 
 HOUR_NS = 3_600 * 1_000_000_000
 SHOWN_MAX = 3
-"""Files named in a sentence; the others are counted."""
+"""Items named in a sentence; the others are counted."""
 
 RECORD_IT = "run 'custody init' to record agents, or 'custody import' to add their transcripts"
 

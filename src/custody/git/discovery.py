@@ -71,7 +71,7 @@ def _resolve_repository_folder(folder: Path) -> Path:
     except (OSError, RuntimeError) as error:
         raise InputError(f"cannot enter '{folder}': {error}", hint="name an existing folder") from error
     if not here.is_dir():
-        raise InputError(f"'{folder}' is not a folder", hint="name the folder of a repository")
+        raise InputError(f"'{folder}' is not a folder", hint="pass a folder in a repository")
     return here
 
 

@@ -172,7 +172,7 @@ class Book:
         return self.table.edge(row, key, self._weights[self.table.look[row]], aside=aside)
 
     def list_edges_between(self, start: str, end: str) -> list[Edge]:
-        """Return every edge of a pair of nodes, heaviest first; dependency before contains before sequence."""
+        """Return every edge of a pair of nodes, heaviest first (ties: dependency, contains, sequence)."""
         head = self.after.get(start, {}).get(end)
         rows = [] if head is None else sorted(self.table.pair(head), key=self._lightness)
         return [self.edge((start, end, self.table.type(row)), row) for row in rows]

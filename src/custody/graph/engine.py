@@ -77,7 +77,7 @@ class GraphEngine:
         return _deduplicate_edge_keys(key for key in keys if not self.book.add_template_edge(key))
 
     def get_edge_data(self, start: str, end: str, edge_type: EdgeType | None = None) -> Edge | None:
-        """Return an edge; without a type the heaviest of the pair, dependency before contains before sequence."""
+        """Return an edge; without a type, the heaviest of the pair (ties: dependency, contains, sequence)."""
         edges = self.book.list_edges_between(start, end)
         return next((edge for edge in edges if edge_type is None or edge.type == edge_type), None)
 

@@ -213,7 +213,7 @@ class NextModel:
     def suggest(
         self, session: SessionState, place: CallPlace | None = None, limit: int = NEXT_MAX
     ) -> list[CallSuggestion]:
-        """Return the likeliest next calls, likeliest first, by name if equal; without edges."""
+        """Return the likeliest next calls in order, ties by name; their ``edges`` are empty."""
         if place is None:
             place = CallPlace() if session.last is None else session.last.place
         contexts = session.contexts(place)

@@ -42,7 +42,7 @@ class LocalConversations(Struct):
     traces: set[tuple[str, str]] = field(default_factory=set)
 
     def arrivals(self, trace: dict[str, Json], key: Callable[[], bytes]) -> Iterator[Arrival]:
-        """Yield the first prompt of the conversation of a trace, as a prompt of the trace's session."""
+        """Yield the first prompt of a trace's conversation, as a prompt of its session."""
         agent, session = str(trace.get("agent")), str(trace.get("session"))
         if trace.get("kind") != "trace" or (agent, session) in self.traces:
             return

@@ -314,7 +314,7 @@ def list_prompts_of_sessions(store: Store, sessions: Collection[SessionId]) -> l
 
 
 def find_sessions_by_prompt(store: Store, text: str) -> set[tuple[AgentName, SessionId]]:
-    """Return the sessions with a prompt that contains ``text``, in any case and with any white space between words."""
+    """Return the sessions with a prompt that contains ``text``; case and the kind of white space are ignored."""
     wanted = _normalize_prompt(text)
     sessions = [SessionId(str(session)) for session in store.views.distinct(Prompt, "session")]
     return {

@@ -214,7 +214,7 @@ class _ChainUpload(Struct, frozen=True):
         except ServiceRefusal as error:
             if error.status not in NOT_OFFERED:
                 raise
-            self.evidence.workspace.talk("the service is of an older version: heads are not signed there")
+            self.evidence.workspace.talk("the service is too old for signed heads")
             return False
         return True
 

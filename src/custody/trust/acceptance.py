@@ -189,7 +189,7 @@ RATING_WEIGHT, SCORE_WEIGHT = 0.5, 0.0
 WEIGHT_VARIANCE = 0.05
 """The initial variance of the weights, chosen on the first half of the stream in ``bench``."""
 WEIGHT_MAX = 1.5
-"""The largest weight; 1 uses a level or a rating as it is."""
+"""The largest weight; 1 leaves a level or a rating unchanged."""
 _RATED = {"agent": "the agent's rating", "repository": "the repository's rating", "pair": "the agent's rating here"}
 
 
@@ -278,7 +278,7 @@ class AcceptanceModel:
         weights: list[float],
         lines: int | None,
     ) -> Iterator[AcceptanceSummand]:
-        # No level counts more than a wider one: else good outcomes at both could lower the sum.
+        # Cap each weight at the wider level's; otherwise good outcomes at both could lower the sum.
         counting = list(accumulate(weights[: len(LEVELS)], min))
         for level in levels:
             place = LEVELS.index(level.name)

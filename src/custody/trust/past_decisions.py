@@ -118,7 +118,7 @@ class AcceptanceMemory:
         return estimate
 
     def decide(self, past: PastDecision) -> None:
-        """Learn from a decision; a recovery teaches nothing about changes."""
+        """Learn from a decision; recoveries are ignored."""
         entry, case = past.entry, past.case
         if not isinstance(entry, DecisionEntry) or case is None:
             return

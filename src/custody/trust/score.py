@@ -39,7 +39,7 @@ SIZE_LINES = 50
 SIZE_FACTOR_MIN, SIZE_FACTOR_MAX = 0.5, 2.0
 """Size counts, but complexity, which ranges from 1 to 8, counts more."""
 REVIEW_BONUS_MAX = 0.1
-"""The bonus of an instant review on the factor of 1: in document 001 faster reviews count slightly more."""
+"""Added to the factor of 1 for an instant review: in document 001 faster reviews count slightly more."""
 REVIEW_HALF_LIFE_MS = 60_000
 """A review of this length gets half of the bonus."""
 _MS_PER_MINUTE = 60_000

@@ -132,7 +132,7 @@ PROMPT_WIDTH = 200
 COMMIT_DIGITS = 12
 ROW_INDENT = 14
 PROMPT_LINES_MAX = 12
-"""Lines of a prompt on a terminal; elsewhere it is whole."""
+"""Lines of a prompt shown on a terminal; elsewhere all are."""
 SIGNALS_SHOWN_MAX = 2
 UNKNOWN_AUTHOR = "unknown author (no evidence either way)"
 READ_WORDS = frozenset(("verbatim", "excerpt", "summarised"))

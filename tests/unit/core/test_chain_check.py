@@ -245,7 +245,7 @@ def test_findings_by_hand() -> None:
         for n in (2, 3)
     ]
     assert [damage.what for damage in found([one, two, one, three])] == [
-        f"record 1 of chain {STORE} (edit) is after record 2: it was moved or repeated"
+        f"record 1 of chain {STORE} (edit) follows record 2: it was moved or repeated"
     ]
 
 

@@ -28,7 +28,7 @@ UNKNOWN_NAME, BETWEEN_NAME, PERSON_PREFIX = "", "-", "p"
 PlaceOf = Callable[[int], tuple[RecordRef, int] | None]
 """Returns the record and view of a state."""
 StateAt = Callable[[RecordRef, int], int | None]
-"""Returns the state of a view of a record; None if it is not here."""
+"""Returns the state of a record's view; None if it is not stored."""
 
 
 def line_origin_to_name(origin: LineOrigin, place_of: PlaceOf) -> str:

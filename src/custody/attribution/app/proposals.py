@@ -184,7 +184,7 @@ class Proposals(Struct, frozen=True):
 
 
 def _is_link_of_trace(link: ObservedView[CommitLink], view: TracedFile | FileEdit) -> bool:
-    """Return whether a link names the view's trace; an imported link does not name the agent."""
+    """Return whether a link has the view's session and, unless it is imported, its agent."""
     if link.view.session != view.session:
         return False
     return link.view.origin is LinkOrigin.IMPORTED or AgentName(link.view.agent) == view.agent

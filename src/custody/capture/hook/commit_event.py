@@ -54,7 +54,7 @@ def _read_git_hook_input(home: str) -> bytes:
         for piece in read_hook_stdin(sys.stdin.fileno()):
             data += piece
             if len(data) > INPUT_BYTES_MAX:
-                record_capture_gap(home, f"git: commits after {INPUT_BYTES_MAX} bytes were left out", dict(os.environ))
+                record_capture_gap(home, f"git: skipped commits beyond {INPUT_BYTES_MAX:,} bytes", dict(os.environ))
                 break
     except TimeoutError:
         record_capture_gap(home, "git: the input was never closed", dict(os.environ))

@@ -199,7 +199,7 @@ def _redact_named_text(text: str, name: str | None, look: SecretCandidates) -> t
         text = _replace_secret_spans(text, spans, touched)
         last = len(text) - tail
         look = SecretCandidates(text[first:last], look.needles)
-    raise RedactionError("a text needs too many passes")
+    raise RedactionError("too many redaction passes over a text")
 
 
 def _find_named_secrets(text: str, name: str | None) -> list[TextSpan]:

@@ -1236,7 +1236,7 @@ def find_random_words(words: list[str], text: str) -> Iterator[str]:
 
 
 def list_escaped_word_variants(word: str) -> Iterator[str]:
-    """Yield a word as it is; after an escaped backslash also without the letter that may belong to it."""
+    """Yield the pieces of a word between escaped backslashes, later ones also without their first letter."""
     first, *others = word.split("\0")
     yield first
     for piece in others:

@@ -150,7 +150,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Raise ``ForbiddenUrl``: a local socket is not a web page."""
-        raise ForbiddenUrl("local sockets are not checked")
+        raise ForbiddenUrl("local sockets are not allowed")
 
     async def sleep(self, seconds: float) -> None:
         """Sleep."""

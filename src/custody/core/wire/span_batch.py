@@ -171,7 +171,7 @@ def _make_batch_arrival(arrivals: Sequence[Arrival], salts: bytes) -> Arrival:
 
 
 def _split_batch(data: bytes) -> list[bytes]:
-    """Return the spans of a batch as they are written; raise ``InputError`` if it has another form."""
+    """Return the spans of a batch as they are written; raise ``InputError`` if it is invalid."""
     try:
         spans = [bytes(raw) for raw in msgspec.json.decode(data, type=_StoredBatch).spans]
     except msgspec.DecodeError as error:
@@ -182,7 +182,7 @@ def _split_batch(data: bytes) -> list[bytes]:
 
 
 def list_span_leaves(data: bytes) -> list[TreeHash]:
-    """Return the leaves of a stored batch; raise ``InputError`` if it has another form."""
+    """Return the leaves of a stored batch; raise ``InputError`` if it is invalid."""
     leaves = []
     for raw in _split_batch(data):
         try:
@@ -191,10 +191,10 @@ def list_span_leaves(data: bytes) -> list[TreeHash]:
                 leaves.append(hash_span_leaf(salt, raw[_SALT_END + 2 : -1]))
                 continue
             if len(raw) != _LEAF_BYTES or raw[:1] != b'"':
-                raise InputError("a span of a batch has another form")
+                raise InputError("invalid span in a batch")
             leaves.append(TreeHash(bytes.fromhex(raw[1:-1].decode())))
         except ValueError as error:
-            raise InputError("a span of a batch has another form") from error
+            raise InputError("invalid span in a batch") from error
     return leaves
 
 

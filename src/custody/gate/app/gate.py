@@ -103,7 +103,7 @@ def gate(workspace: Workspace, request: GateRequest) -> GateReport:
 def _gather_stable_evidence(
     workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> tuple[EvidenceBasis, GatheredEvidence]:
-    """Return the evidence and its basis; no record arrived while the evidence was gathered."""
+    """Return the evidence and its basis, consistent even if records arrive meanwhile."""
     basis = read_verdict_basis(workspace)
     for _ in range(GATHER_ATTEMPTS_MAX):
         gathered = gather_evidence(workspace, review, policy, description)

@@ -58,7 +58,7 @@ class HealthPage(Struct, frozen=True, kw_only=True):
     gaps: Sequence[GapRow]
     gap_count: int
     more_gaps: bool
-    """Whether there are gaps that are not counted."""
+    """Whether there are more gaps than were counted."""
     agents: Sequence[AgentHealth] | None
     """None without a repository."""
     jobs: Sequence[JobLine]

@@ -178,7 +178,7 @@ class ApprovalQuery:
         )
         known = {(reason.code, reason.sentence) for reason in decided.against}
         imported = count_noun(imported_count, "imported decision")
-        note = f" (without {imported}, which only count against a change)"
+        note = f" (excluding {imported}: imports never count in favor)"
         more = (reason for reason in alone.against if (reason.code, reason.sentence) not in known)
         return Approval((*decided.against, *(replace(reason, sentence=reason.sentence + note) for reason in more)))
 

@@ -91,7 +91,7 @@ def _ask(
 def _rate_file_vouchers(
     workspace: Workspace, change: ChangeRange, by: AuthorLines, decisions: DecisionPolicy
 ) -> Sequence[FileVoucher]:
-    """Return how far recorded edits vouch for each file; without a minimum nothing has to."""
+    """Return how far recorded edits vouch for each file; empty if no assurance is required."""
     if decisions.least is Assurance.SELF_REPORTED:
         return ()
     with open_attribution(workspace, policy=decisions.team) as context:

@@ -129,7 +129,7 @@ class Operators:
         key = (agent, session, claims)
         if key not in self._known:
             observed = list_session_views(self._store, session)
-            # Only generic events name operators. An operator gives no trust, so this one detail needs no hook.
+            # Only generic events name operators. They need no hook, because operators earn no trust.
             views = (view.view for view in observed if claims or self._is_recorded_here(view.record))
             merged = merge_session_views(view for view in views if view.agent == agent)
             self._known[key] = None if merged is None else merged.operator

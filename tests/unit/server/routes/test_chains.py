@@ -471,7 +471,7 @@ def test_a_service_of_an_older_version_gets_the_records(
     monkeypatch.setattr(RemoteService, "_request", refuse)
     warnings: list[str] = []
     assert outcomes(push_to_service(replace(ana, talk=warnings.append), served.remote)) == [("sent", 10)]
-    assert warnings == ["the service is of an older version: heads are not signed there"]
+    assert warnings == ["the service is too old for signed heads"]
     (chain,) = pull_from_service(served.team.clone("bob"), served.remote).chains
     assert (chain.outcome, chain.notes) == ("taken", [UNSIGNED, NO_COUNTERSIGNATURE])
 

@@ -197,7 +197,7 @@ class StreamState:
         entry = self.waiting.pop(call)
         self.running.pop(call, None)
         if entry is None or data.get("isUserRequested") is True:
-            return  # an unknown call, or a person's
+            return  # an unknown call, or one that the user made
         entry["model"] = _read_agent_model(data.get("model")) or entry["model"]
         result = get_fields(data.get("result"))
         went_well = data.get("success") is True or result.get("result_type") == "success"
