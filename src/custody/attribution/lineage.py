@@ -279,6 +279,7 @@ def make_snapshot_order_key(observed: str, kind: str, ref: RecordRef) -> tuple[b
 
     Records of hooks have the order of arrival, which is arbitrary. Numbers in names sort by their value.
 
+    >>> from custody.core.ids import Seq, StoreId
     >>> names, ref = ("a s c:shell:10", "a s c:look 1", "a s c:shell:9"), RecordRef(StoreId("a" * 32), Seq(1))
     >>> sorted(names, key=lambda name: make_snapshot_order_key(name, "hook", ref))
     ['a s c:shell:9', 'a s c:shell:10', 'a s c:look 1']
