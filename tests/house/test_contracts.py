@@ -90,6 +90,10 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("graph/planted_{n}.py", "import custody.sketch"),
         ("graph/planted_{n}.py", LOADED_LATE.format("click")),
     ],
+    "runs-pure": [
+        ("runs/planted_{n}.py", "import os"),
+        ("runs/planted_{n}.py", "import custody.capture.tool_use"),
+    ],
     "gate-pure": [
         ("gate/planted_{n}.py", "import os"),
         ("gate/checks.py", "import click"),
