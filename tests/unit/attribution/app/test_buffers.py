@@ -107,7 +107,7 @@ def test_contents_are_refused_where_a_file_on_disk_would_be(tmp_path: Path) -> N
             blame(scene.workspace.with_buffer(path, b"a = 1\n"), path)
     with pytest.raises(InputError, match="larger than"):
         blame(scene.workspace.with_buffer("app.py", b"a\n" * (FILE_BYTES_MAX // 2 + 1)), "app.py")
-    for words in (("blame", "app.py", "HEAD", "--contents", "-"), ("why", "app.py:1", "--contents", "missing")):
-        told = custody(scene.built.path, *words, stdin="a")
+    for typed in ("blame app.py HEAD --contents -", "why app.py:1 --contents missing"):
+        told = custody(scene.built.path, *typed.split(), stdin="a")
         assert told.status == 2, told.out
         assert "--contents" in told.err or "cannot read 'missing'" in told.err
