@@ -97,5 +97,11 @@ class StateCache(Generic[T]):
                     self._entries.popitem(last=False)
             return entry.answer
 
+    def peek(self, key: CacheKey, state: object, now_ns: int) -> T | None:
+        """Return the answer for this state if it is there; nothing is computed."""
+        with self._lock:
+            entry = self._entries.get(key)
+        return None if entry is None or entry.state != state or self._is_old(entry, now_ns) else entry.answer
+
     def _is_old(self, entry: _CacheEntry[T], now_ns: int) -> bool:
         return self._ns_max is not None and not 0 <= now_ns - entry.made_ns <= self._ns_max

@@ -1,36 +1,121 @@
-"""One change with its verdict, duplicates and files; and two changes side by side."""
+"""The review of a change: verdict, reading order, hunks with their evidence; and two changes side by side."""
+
+from typing import Any
 
 from custody.core.errors import InputError
 from custody.dupes.app.indexed_changes import preview_change_duplicates
 from custody.dupes.app.overlap import PairPage, compare_indexed_changes, compare_stored_evidence
 from custody.dupes.app.select import UnknownChange
 from custody.dupes.app.show import dupes_show
-from custody.server.app.questions import map_errors_to_404, require_project_repository
+from custody.server.app.questions import NameNotFound, map_errors_to_404, require_project_repository
+from custody.server.page_data.cache import make_page_cache_key
 from custody.server.page_data.changes import find_change_for_page, judge_change_for_page, read_change_page
+from custody.server.page_data.diff import ChangeDiff, read_change_diff
+from custody.server.page_data.review import review_change_for_page
+from custody.server.pages import review
+from custody.server.pages.blame import STYLES
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
+from custody.server.pages.review import HunkBox, make_review_page, render_box_lines
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
 WHOLE = ("no", "yes", "word")
-NAME = "the ref, pull request number, or first digits of the head commit"
+NAME = "the ref, pull request number, range, or first digits of the head commit"
+HUNKS_MAX = 1_000_000
+TAKES = {
+    "name": NAME,
+    "by": "risk or file: the order of the hunks",
+    "from": "the position of the first hunk",
+    "hunk": "the patch identity of a hunk to show first",
+}
 
 
 def view_change(workspace: Workspace, params: PageParams) -> PageView:
-    """Show one change."""
+    """Show a change: its diff at once, and its verdict and evidence as soon as they are computed."""
     name = params.require_text("name")
-    detail = read_change_page(workspace, name)
+    if not has_workspace_repository(workspace):
+        detail = read_change_page(workspace, name)
+        return PageView(
+            title=detail.change.title or detail.change.head, template="change_stored.html", fields={"detail": detail}
+        )
+    diff = _read_diff(workspace, params, name)
+    report = review_change_for_page(workspace, params.memory.reviews, diff, note=params.note, is_ready_only=True)
     return PageView(
-        title=detail.change.title or detail.change.head,
+        title=diff.title,
         template="change.html",
-        fields={
-            "detail": detail,
-            "repository": has_workspace_repository(workspace),
-            "duplicates": attempt_page_part(
-                lambda: preview_change_duplicates(
-                    require_project_repository(workspace), find_change_for_page(workspace, name)
-                )
-            ),
-        },
+        fields=_make_review_fields(workspace, params, diff, report),
+        scripts=("review.js",),
+        styles=STYLES,
     )
+
+
+def view_change_review(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the verdict, the reading order and the hunks with their evidence; it takes seconds, so it comes later."""
+    diff = _read_diff(workspace, params, params.require_text("name"))
+    report = attempt_page_part(
+        lambda: review_change_for_page(workspace, params.memory.reviews, diff, note=params.note)
+    )
+    if isinstance(report, str):
+        fields = {**_make_review_fields(workspace, params, diff, None), "problem": report}
+    else:
+        fields = _make_review_fields(workspace, params, diff, report)
+    return PageView(title=diff.title, template="change_review.html", fields=fields, styles=STYLES)
+
+
+def view_change_hunk(workspace: Workspace, params: PageParams) -> PageView:
+    """Show one hunk that the page folds."""
+    diff = _read_diff(workspace, params, params.require_text("name"))
+    id_ = params.require_text("hunk")
+    if id_ not in diff.hunks:
+        raise NameNotFound("this hunk is not in the change", hint="reload the page: the change may have moved")
+    report = review_change_for_page(workspace, params.memory.reviews, diff, note=params.note, is_ready_only=True)
+    found = None if report is None else next((hunk for hunk in report.hunks if hunk.id == id_), None)
+    lines = render_box_lines(workspace, diff.hunks[id_], found, () if report is None else report.reasons)
+    box = HunkBox(number=0, hunk=diff.hunks[id_], lines=lines, report=found)
+    fields = {**_make_common_fields(params, diff, report), "box": box}
+    return PageView(title=diff.title, template="change_hunk.html", fields=fields, styles=STYLES)
+
+
+def view_change_duplicates(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the duplicates of an indexed change, and its cluster."""
+    name = params.require_text("name")
+    change = find_change_for_page(workspace, name)
+    fields = {
+        "name": change.head,
+        "change_head": change.head,
+        "duplicates": attempt_page_part(
+            lambda: preview_change_duplicates(require_project_repository(workspace), change)
+        ),
+    }
+    return PageView(title="Duplicates", template="change_duplicates.html", fields=fields)
+
+
+def _read_diff(workspace: Workspace, params: PageParams, name: str) -> ChangeDiff:
+    key = (*make_page_cache_key(workspace), name)
+    return params.memory.diffs.get(key, None, workspace.now_ns(), lambda: read_change_diff(workspace, name))
+
+
+def _make_common_fields(params: PageParams, diff: ChangeDiff, report: Any) -> dict[str, Any]:
+    return {
+        "name": params.require_text("name"),
+        "diff": diff,
+        "report": report,
+        "may_read": params.note is not None,
+        "review": review,
+        "problem": None,
+    }
+
+
+def _make_review_fields(workspace: Workspace, params: PageParams, diff: ChangeDiff, report: Any) -> dict[str, Any]:
+    is_by_file = params.choice("by", ("risk", "file")) == "file"
+    start = params.number("from", 0, least=0, most=HUNKS_MAX)
+    wanted = params.text("hunk")
+    shown = make_review_page(workspace, diff, report, start=start, is_by_file=is_by_file, wanted=wanted)
+    return {
+        **_make_common_fields(params, diff, report),
+        "shown": shown,
+        "by": "file" if is_by_file else "risk",
+        "anchors": {hunk.id: n for n, hunk in enumerate(report.hunks)} if report is not None else {},
+    }
 
 
 def view_change_verdict(workspace: Workspace, params: PageParams) -> PageView:
@@ -65,7 +150,16 @@ def _read_change_pair(workspace: Workspace, params: PageParams) -> PairPage:
 
 
 PAGES = (
-    Page(name="change", section="changes", view=view_change, takes={"name": NAME}, long=True),
+    Page(name="change", section="changes", view=view_change, takes=TAKES, long=True),
+    Page(name="change-review", view=view_change_review, takes=TAKES, part=True, long=True),
+    Page(
+        name="change-hunk",
+        view=view_change_hunk,
+        takes={"name": NAME, "hunk": "the patch identity of the hunk"},
+        part=True,
+        long=True,
+    ),
+    Page(name="change-duplicates", view=view_change_duplicates, takes={"name": NAME}, part=True, long=True),
     Page(
         name="change-verdict",
         view=view_change_verdict,
