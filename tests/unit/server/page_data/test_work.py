@@ -43,10 +43,12 @@ def until(go_on: Event, begun: list[Any] | None = None, answer: Any = None) -> C
 
 
 def test_a_job_runs_once_and_its_result_waits_for_the_next_request(clock: Clock) -> None:
-    queue, go_on, begun = WorkQueue(clock), Event(), []
+    queue, go_on = WorkQueue(clock), Event()
+    begun: list[Any] = []
     first = queue.ask("a", until(go_on, begun, 1))
     again = queue.ask("a", until(go_on, begun, 2))
-    assert first is again is not None
+    assert first is not None
+    assert first is again
     go_on.set()
     assert first.future.result(WAIT) == 1
     fetched = queue.ask("a", until(go_on, begun, 3))
@@ -65,7 +67,8 @@ def test_a_result_that_nobody_fetches_is_dropped(clock: Clock) -> None:
 
 
 def test_background_jobs_run_one_at_a_time_and_leave_room_for_pages(clock: Clock) -> None:
-    queue, go_on, begun = WorkQueue(clock, threads=2), Event(), []
+    queue, go_on = WorkQueue(clock, threads=2), Event()
+    begun: list[Any] = []
     jobs = [queue.ask(n, until(go_on, begun), is_background=True) for n in range(3)]
     try:
         page = queue.ask("page", lambda _: "shown")
