@@ -14,7 +14,7 @@ from custody.server.page_data.changes import (
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
-CHANGES_SHOWN = 40
+CHANGES_SHOWN = 30
 CLUSTERS_SHOWN = 500
 VERDICTS_SHOWN = 10
 """Changes of a cluster that are checked."""
