@@ -1,7 +1,7 @@
 """Long work of pages: a bounded queue of jobs with progress.
 
 A request waits for its job a short time only. Then the page shows how far the job is, and asks again: a job that is
-asked for twice runs once, and its result waits for whoever asks next. Nobody is refused: when the queue is full, the
+asked for twice runs once, and its result waits for the next request. No request is refused: when the queue is full, the
 page says so and asks again.
 """
 

@@ -1,4 +1,4 @@
-"""The queue of long work: a job runs once, nobody is refused, and background jobs never hold up a page."""
+"""The queue of long work: a job runs once, no request is refused, and background jobs never hold up a page."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ def test_a_job_runs_once_and_its_result_waits_for_the_next_request(clock: Clock)
     assert begun[0] == "a"
 
 
-def test_a_result_that_nobody_fetches_is_dropped(clock: Clock) -> None:
+def test_a_result_that_no_request_fetches_is_dropped(clock: Clock) -> None:
     queue = WorkQueue(clock)
     job = queue.ask("a", lambda _: 1)
     assert job is not None
