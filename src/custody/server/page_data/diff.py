@@ -6,7 +6,7 @@ from itertools import islice
 from msgspec import Struct
 
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha
+from custody.core.ids import BlobSha
 from custody.core.paths import Hunk
 from custody.dupes import ChangeRow
 from custody.dupes.app.indexed_changes import format_change_range
@@ -21,8 +21,6 @@ from custody.workspace.workspace import Workspace
 
 BLOB_BYTES_MAX = 2 * 1024 * 1024
 """A larger file is shown without context."""
-COLORED_LINES_MAX = 1_500
-"""Lines that are colored from the start of a file to a hunk; beyond them only those of the hunk."""
 LINES_SHOWN_MAX = 400
 """Maximum lines of one hunk on a page."""
 
@@ -130,55 +128,53 @@ def _read_last_subject(commits: Sequence[Commit]) -> str:
     return commits[0].subject.decode("utf-8", "replace") if commits else ""
 
 
-def read_hunk_lines(workspace: Workspace, hunk: DiffHunk) -> list[DiffLine]:
-    """Return the lines of a hunk with up to three unchanged lines around them."""
-    return list(read_hunks_lines(workspace, [hunk]))[0]
+class HunkReader:
+    """Reads the lines of hunks with up to three unchanged lines around them; each file is read and colored once."""
 
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._texts: dict[BlobSha, list[str]] = {}
+        self._colored: dict[BlobSha, Sequence[CodeLine] | None] = {}
 
-def read_hunks_lines(workspace: Workspace, hunks: Sequence[DiffHunk]) -> Iterator[list[DiffLine]]:
-    """Yield the lines of each hunk; a file is read once for all its adjacent hunks."""
-    last: tuple[FileDiff, list[str]] | None = None
-    for hunk in hunks:
-        if not hunk.hunk.runs:
-            yield []
-            continue
-        if last is None or last[0] is not hunk.file:
-            last = hunk.file, _read_new_lines(workspace, hunk.file)
-        yield list(islice(_list_hunk_lines(hunk, last[1]), LINES_SHOWN_MAX))
+    def read_lines(self, hunk: DiffHunk) -> list[DiffLine]:
+        """Return the lines of a hunk, up to ``LINES_SHOWN_MAX``."""
+        runs = hunk.hunk.runs
+        if not runs:
+            return []
+        texts = self._read_texts(hunk.file)
+        first = max(0, runs[0].new_index - CONTEXT_LINES) if texts else runs[0].new_index
+        last = min(len(texts), runs[-1].new_index + len(runs[-1].added) + CONTEXT_LINES)
+        old_path = hunk.path if hunk.file.change.old is None else hunk.file.change.old.path.display
+        removed = color_code_lines(old_path, [_decode(line) for run in runs for line in run.removed])
+        new = self._color_region(hunk, texts, first, last) if texts else _color_added(hunk, runs)
+        return list(islice(_merge_lines(runs, removed, new, first, max(last, first)), LINES_SHOWN_MAX))
 
+    def _read_texts(self, file: FileDiff) -> list[str]:
+        """Return the lines of the file after the change; none if it was deleted, is gone or too large."""
+        side = file.change.new
+        if side is None:
+            return []
+        if side.blob not in self._texts:
+            with self._workspace.repository.objects(BLOB_BYTES_MAX) as objects:
+                found = objects.read(side.blob)
+            content = b"" if isinstance(found, NoObject) else found.content.removesuffix(b"\n")
+            self._texts[side.blob] = [_decode(line) for line in content.split(b"\n")] if content else []
+        return self._texts[side.blob]
 
-def _read_new_lines(workspace: Workspace, file: FileDiff) -> list[str]:
-    """Return the lines of the file after the change; none if it was deleted, is gone or too large."""
-    side = file.change.new
-    if side is None:
-        return []
-    with workspace.repository.objects(BLOB_BYTES_MAX) as objects:
-        found = objects.read(side.blob)
-    if isinstance(found, NoObject):
-        return []
-    return [_decode(line) for line in found.content.split(b"\n")]
+    def _color_region(self, hunk: DiffHunk, texts: list[str], first: int, last: int) -> Mapping[int, CodeLine]:
+        """Return colored lines by their index: those of the whole file, or of a large file those of the hunk."""
+        side = hunk.file.change.new
+        assert side is not None, "a file with lines exists after the change"
+        if side.blob not in self._colored:
+            is_small = sum(len(text) + 1 for text in texts) <= CHARACTERS_MAX
+            self._colored[side.blob] = color_code_lines(hunk.path, texts) if is_small else None
+        whole = self._colored[side.blob]
+        lines = color_code_lines(hunk.path, texts[first:last]) if whole is None else whole[first:last]
+        return dict(enumerate(lines, first))
 
 
 def _decode(raw: bytes) -> str:
     return raw.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
-
-
-def _list_hunk_lines(hunk: DiffHunk, texts: Sequence[str]) -> Iterator[DiffLine]:
-    runs = hunk.hunk.runs
-    first = max(0, runs[0].new_index - CONTEXT_LINES) if texts else runs[0].new_index
-    last = min(len(texts), runs[-1].new_index + len(runs[-1].added) + CONTEXT_LINES)
-    old_path = hunk.path if hunk.file.change.old is None else hunk.file.change.old.path.display
-    removed = color_code_lines(old_path, [_decode(line) for run in runs for line in run.removed])
-    new = _color_region(hunk, texts, first, last) if texts else _color_added(hunk, runs)
-    return _merge_lines(runs, removed, new, first, max(last, first))
-
-
-def _color_region(hunk: DiffHunk, texts: Sequence[str], first: int, last: int) -> Mapping[int, CodeLine]:
-    """Return colored lines by their index; colored from the start of the file where that is not too far."""
-    size = sum(len(text) + 1 for text in texts[:last])
-    begin = 0 if last <= COLORED_LINES_MAX and size <= CHARACTERS_MAX else first
-    colored = color_code_lines(hunk.path, list(texts[begin:last]))
-    return {begin + at: line for at, line in enumerate(colored)}
 
 
 def _color_added(hunk: DiffHunk, runs: Sequence[Hunk[bytes]]) -> Mapping[int, CodeLine]:

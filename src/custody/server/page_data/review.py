@@ -1,48 +1,48 @@
 """The review of a change for pages: computed once for a state of the records, kept while that holds."""
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
+from custody.review.wire import PromptCard, ReviewReport
 from custody.server.app.questions import Note, require_project_repository
 from custody.server.page_data.cache import StateCache, make_page_cache_key, read_page_cache_state
 from custody.server.page_data.diff import ChangeDiff
+from custody.server.page_data.late import LateAnswer, answer_late
+from custody.server.page_data.work import WorkQueue
 from custody.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    from custody.review.wire import PromptCard, ReviewReport
-
-ReviewMemory = StateCache["ReviewReport"]
+ReviewMemory = StateCache[ReviewReport]
 DiffMemory = StateCache[ChangeDiff]
 
 
 def review_change_for_page(
-    workspace: Workspace, memory: ReviewMemory, diff: ChangeDiff, *, note: Note | None, is_ready_only: bool = False
-) -> "ReviewReport | None":
-    """Return the review of a change; with ``is_ready_only``, None if it is not computed yet.
+    workspace: Workspace, memory: ReviewMemory, queue: WorkQueue | None, diff: ChangeDiff, *, note: Note | None
+) -> LateAnswer[ReviewReport]:
+    """Return the review of a change, or the last one while the queue computes it.
 
     Prompts are shown only with a ``note``, which logs that they are read.
     """
     here = require_project_repository(workspace)
     change = f"{diff.range.base}..{diff.range.head}"
-    key = (*make_page_cache_key(here), change)
     with here.reading() as store:
         state = read_page_cache_state(store)
-    report = memory.peek(key, state, here.now_ns())
-    if report is None:
-        if is_ready_only:
-            return None
-        report = memory.get(key, state, here.now_ns(), lambda: _review(here, change))
-    return _show_prompts(report, note)
+    late = answer_late(
+        queue,
+        memory,
+        (*make_page_cache_key(here), change),
+        state,
+        here.now_ns(),
+        lambda progress: _review(replace(here, progress=progress), change),
+    )
+    return late if late.answer is None else replace(late, answer=_show_prompts(late.answer, note))
 
 
-def _review(workspace: Workspace, change: str) -> "ReviewReport":
+def _review(workspace: Workspace, change: str) -> ReviewReport:
     from custody.review.app.review import ReviewRequest, review_change
 
     return review_change(workspace, ReviewRequest(change=change))
 
 
-def _show_prompts(report: "ReviewReport", note: Note | None) -> "ReviewReport":
+def _show_prompts(report: ReviewReport, note: Note | None) -> ReviewReport:
     """Return the report with its prompts, and log that they are read; without ``note``, with hidden prompts."""
     prompts = [prompt for hunk in report.hunks for prompt in hunk.prompts if prompt.text is not None]
     if not prompts:
@@ -60,5 +60,5 @@ def _show_prompts(report: "ReviewReport", note: Note | None) -> "ReviewReport":
     )
 
 
-def _hide(prompt: "PromptCard") -> "PromptCard":
+def _hide(prompt: PromptCard) -> PromptCard:
     return prompt if prompt.text is None else replace(prompt, state="hidden", text=None, note=None)

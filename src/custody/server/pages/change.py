@@ -7,18 +7,20 @@ from custody.dupes.app.indexed_changes import preview_change_duplicates
 from custody.dupes.app.overlap import PairPage, compare_indexed_changes, compare_stored_evidence
 from custody.dupes.app.select import UnknownChange
 from custody.dupes.app.show import dupes_show
+from custody.review.wire import ReviewReport
 from custody.server.app.questions import NameNotFound, map_errors_to_404, require_project_repository
 from custody.server.page_data.cache import make_page_cache_key
 from custody.server.page_data.changes import find_change_for_page, judge_change_for_page, read_change_page
-from custody.server.page_data.diff import ChangeDiff, read_change_diff
+from custody.server.page_data.diff import ChangeDiff, HunkReader, read_change_diff
+from custody.server.page_data.late import LateAnswer
 from custody.server.page_data.review import review_change_for_page
 from custody.server.pages import review
-from custody.server.pages.blame import STYLES
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
 from custody.server.pages.review import HunkBox, make_review_page, render_box_lines
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
-WHOLE = ("no", "yes", "word")
+STYLES = ("review.css",)
+WHOLE = ("no", "yes")
 NAME = "the ref, pull request number, range, or first digits of the head commit"
 HUNKS_MAX = 1_000_000
 TAKES = {
@@ -38,27 +40,30 @@ def view_change(workspace: Workspace, params: PageParams) -> PageView:
             title=detail.change.title or detail.change.head, template="change_stored.html", fields={"detail": detail}
         )
     diff = _read_diff(workspace, params, name)
-    report = review_change_for_page(workspace, params.memory.reviews, diff, note=params.note, is_ready_only=True)
-    return PageView(
-        title=diff.title,
-        template="change.html",
-        fields=_make_review_fields(workspace, params, diff, report),
-        scripts=("review.js",),
-        styles=STYLES,
-    )
+    fields = _make_review_fields(workspace, params, diff, _read_review(workspace, params, diff))
+    return PageView(title=diff.title, template="change.html", fields=fields, scripts=("review.js",), styles=STYLES)
 
 
 def view_change_review(workspace: Workspace, params: PageParams) -> PageView:
-    """Show the verdict, the reading order and the hunks with their evidence; it takes seconds, so it comes later."""
+    """Show the verdict, the reading order and the hunks with their evidence, once they are computed."""
     diff = _read_diff(workspace, params, params.require_text("name"))
-    report = attempt_page_part(
-        lambda: review_change_for_page(workspace, params.memory.reviews, diff, note=params.note)
-    )
-    if isinstance(report, str):
-        fields = {**_make_review_fields(workspace, params, diff, None), "problem": report}
-    else:
-        fields = _make_review_fields(workspace, params, diff, report)
+    fields = _make_review_fields(workspace, params, diff, _read_review(workspace, params, diff))
     return PageView(title=diff.title, template="change_review.html", fields=fields, styles=STYLES)
+
+
+def view_change_status(workspace: Workspace, params: PageParams) -> PageView:
+    """Show how far the review is; when it is finished, the page loads it."""
+    diff = _read_diff(workspace, params, params.require_text("name"))
+    fields = {"late": _read_review(workspace, params, diff), "name": params.require_text("name")}
+    return PageView(title=diff.title, template="change_status.html", fields=fields, styles=STYLES)
+
+
+def _read_review(workspace: Workspace, params: PageParams, diff: ChangeDiff) -> LateAnswer[ReviewReport] | str:
+    """Return the review, how far it is, or a sentence that says why there is none."""
+    memory = params.memory
+    return attempt_page_part(
+        lambda: review_change_for_page(workspace, memory.reviews, memory.work, diff, note=params.note)
+    )
 
 
 def view_change_hunk(workspace: Workspace, params: PageParams) -> PageView:
@@ -67,9 +72,10 @@ def view_change_hunk(workspace: Workspace, params: PageParams) -> PageView:
     id_ = params.require_text("hunk")
     if id_ not in diff.hunks:
         raise NameNotFound("this hunk is not in the change", hint="reload the page: the change may have moved")
-    report = review_change_for_page(workspace, params.memory.reviews, diff, note=params.note, is_ready_only=True)
+    late = _read_review(workspace, params, diff)
+    report = None if isinstance(late, str) else late.answer
     found = None if report is None else next((hunk for hunk in report.hunks if hunk.id == id_), None)
-    lines = render_box_lines(workspace, diff.hunks[id_], found, () if report is None else report.reasons)
+    lines = render_box_lines(HunkReader(workspace), diff.hunks[id_], found, () if report is None else report.reasons)
     box = HunkBox(number=0, hunk=diff.hunks[id_], lines=lines, report=found)
     fields = {**_make_common_fields(params, diff, report), "box": box}
     return PageView(title=diff.title, template="change_hunk.html", fields=fields, styles=STYLES)
@@ -94,37 +100,31 @@ def _read_diff(workspace: Workspace, params: PageParams, name: str) -> ChangeDif
     return params.memory.diffs.get(key, None, workspace.now_ns(), lambda: read_change_diff(workspace, name))
 
 
-def _make_common_fields(params: PageParams, diff: ChangeDiff, report: Any) -> dict[str, Any]:
-    return {
-        "name": params.require_text("name"),
-        "diff": diff,
-        "report": report,
-        "may_read": params.note is not None,
-        "review": review,
-        "problem": None,
-    }
+def _make_common_fields(params: PageParams, diff: ChangeDiff, report: ReviewReport | None) -> dict[str, Any]:
+    return {"name": params.require_text("name"), "diff": diff, "report": report, "review": review, "problem": None}
 
 
-def _make_review_fields(workspace: Workspace, params: PageParams, diff: ChangeDiff, report: Any) -> dict[str, Any]:
+def _make_review_fields(
+    workspace: Workspace, params: PageParams, diff: ChangeDiff, late: LateAnswer[ReviewReport] | str
+) -> dict[str, Any]:
+    report = None if isinstance(late, str) else late.answer
     is_by_file = params.choice("by", ("risk", "file")) == "file"
     start = params.number("from", 0, least=0, most=HUNKS_MAX)
-    wanted = params.text("hunk")
-    shown = make_review_page(workspace, diff, report, start=start, is_by_file=is_by_file, wanted=wanted)
+    shown = make_review_page(workspace, diff, report, start=start, is_by_file=is_by_file, wanted=params.text("hunk"))
     return {
         **_make_common_fields(params, diff, report),
+        "problem": late if isinstance(late, str) else None,
+        "late": None if isinstance(late, str) else late,
         "shown": shown,
         "by": "file" if is_by_file else "risk",
-        "anchors": {hunk.id: n for n, hunk in enumerate(report.hunks)} if report is not None else {},
     }
 
 
 def view_change_verdict(workspace: Workspace, params: PageParams) -> PageView:
-    """Show the verdict on an open change; it takes a second, so pages load it later."""
-    name = params.require_text("change")
-    fields = {
-        "verdict": attempt_page_part(lambda: judge_change_for_page(workspace, params.memory.verdicts, name)),
-        "whole": params.choice("whole", WHOLE),
-    }
+    """Show the verdict on an open change, or the last one while the queue computes it."""
+    name, memory = params.require_text("change"), params.memory
+    verdict = attempt_page_part(lambda: judge_change_for_page(workspace, memory.verdicts, memory.work, name))
+    fields = {"verdict": verdict, "whole": params.choice("whole", WHOLE)}
     return PageView(title="Verdict", template="change_verdict.html", fields=fields)
 
 
@@ -150,22 +150,21 @@ def _read_change_pair(workspace: Workspace, params: PageParams) -> PairPage:
 
 
 PAGES = (
-    Page(name="change", section="changes", view=view_change, takes=TAKES, long=True),
-    Page(name="change-review", view=view_change_review, takes=TAKES, part=True, long=True),
+    Page(name="change", section="changes", view=view_change, takes=TAKES),
+    Page(name="change-review", view=view_change_review, takes=TAKES, part=True),
+    Page(name="change-status", view=view_change_status, takes={"name": NAME}, part=True),
     Page(
         name="change-hunk",
         view=view_change_hunk,
         takes={"name": NAME, "hunk": "the patch identity of the hunk"},
         part=True,
-        long=True,
     ),
     Page(name="change-duplicates", view=view_change_duplicates, takes={"name": NAME}, part=True, long=True),
     Page(
         name="change-verdict",
         view=view_change_verdict,
-        takes={"change": NAME, "whole": "yes for expanded reasons, word for the verdict alone"},
+        takes={"change": NAME, "whole": "yes for expanded reasons"},
         part=True,
-        long=True,
     ),
     Page(
         name="evidence",

@@ -33,25 +33,38 @@ class HunkHtml(Struct, frozen=True):
 
     html: Markup
     elements: int
+    left_out: int = 0
+    """Lines that are left out, since the page has no room for them."""
 
 
 def render_hunk_lines(
-    lines: Sequence[DiffLine], kinds: Mapping[int, str], notes: Mapping[int, LineNote] | None = None
+    lines: Sequence[DiffLine],
+    kinds: Mapping[int, str],
+    notes: Mapping[int, LineNote],
+    *,
+    elements_max: int | None = None,
 ) -> HunkHtml:
-    """Return the rows of a hunk; ``kinds`` has the kind of author of added lines by their number."""
+    """Return the rows of a hunk; ``kinds`` has the kind of author of added lines by their number.
+
+    Lines beyond ``elements_max`` elements are left out.
+    """
     masks = _find_changed_words(lines)
     digits = len(str(max((line.new or line.old or 0 for line in lines), default=0)))
     rows: list[Markup] = []
     last: str | None = None
+    elements = 0
     for at, line in enumerate(lines):
         kind = kinds.get(line.new or 0) if line.sign == "+" else None
-        rows.append(_render_row(line, masks.get(at), kind, digits, is_first=kind is not None and kind != last))
-        note = (notes or {}).get(line.new or 0) if line.sign == "+" else None
+        row = _render_row(line, masks.get(at), kind, digits, is_first=kind is not None and kind != last)
+        note = notes.get(line.new or 0) if line.sign == "+" else None
         if note is not None:
-            rows.append(Markup('<div class="say {}">{}</div>').format(note.level, note.words))
+            row += Markup('<div class="say {}">{}</div>').format(note.level, note.words)
+        elements += row.count("<") - row.count("</")
+        if elements_max is not None and elements > elements_max:
+            return HunkHtml(Markup("").join(rows), elements, len(lines) - at)
+        rows.append(row)
         last = kind if line.sign == "+" else last if line.sign == "-" else None
-    html = Markup("").join(rows)
-    return HunkHtml(html, html.count("<") - html.count("</"))
+    return HunkHtml(Markup("").join(rows), elements)
 
 
 def _render_row(line: DiffLine, mask: CharacterMask | None, kind: str | None, digits: int, *, is_first: bool) -> Markup:

@@ -1,19 +1,16 @@
 """The values of a review page: hunks in reading order, each with its lines and its card, within the size of a page."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from custody.core.plural import count_noun
+from custody.gate.wire.report import ReasonReport
 from custody.intake.settings.agent_table import get_agent_title
-from custody.server.page_data.diff import ChangeDiff, DiffHunk, read_hunk_lines
+from custody.review.wire import HunkAuthor, HunkReport, ReviewReport
+from custody.server.page_data.diff import ChangeDiff, DiffHunk, HunkReader
 from custody.server.pages.diff_lines import HunkHtml, LineNote, render_hunk_lines
 from custody.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from custody.gate.wire.report import ReasonReport
-    from custody.review.wire import HunkAuthor, HunkReport, ReviewReport
 
 ELEMENTS_MAX = 620
 """Elements of all lines of code on a page; further hunks are folded."""
@@ -24,8 +21,9 @@ HUNKS_SHOWN = 24
 ORDER_SHOWN = 8
 SKIM_SHOWN = 6
 CARD_ELEMENTS = 48
+NOTED_PLACES_MAX = 3
 NOTED_LINES_MAX = 4
-"""A reason for more lines than this belongs to the hunk."""
+"""A reason for more places or more lines than this belongs to the hunk."""
 TEST_WORDS: Mapping[str, tuple[str, str]] = {
     "after-edit": ("ok", "Tested after the last edit"),
     "stale": ("bad", "Not tested since the last edit"),
@@ -43,8 +41,7 @@ class HunkBox(Struct, frozen=True, kw_only=True):
     number: int
     hunk: DiffHunk
     lines: HunkHtml | None
-    report: "HunkReport | None"
-    left_out: int = 0
+    report: HunkReport | None
 
     @property
     def anchor(self) -> str:
@@ -84,7 +81,7 @@ def name_hunk_anchor(id: str) -> str:
 def make_review_page(
     workspace: Workspace,
     diff: ChangeDiff,
-    report: "ReviewReport | None",
+    report: ReviewReport | None,
     *,
     start: int,
     is_by_file: bool,
@@ -96,6 +93,7 @@ def make_review_page(
     if wanted in ids:
         start = ids.index(wanted)
     reasons = () if report is None else report.reasons
+    reader = HunkReader(workspace)
     elements = size = 0
     boxes: list[HunkBox] = []
     for number, id_ in enumerate(ids[start : start + HUNKS_SHOWN], start + 1):
@@ -104,8 +102,8 @@ def make_review_page(
         lines = None
         is_wanted = found is None or found.risk.level != "low" or number <= start + 1
         if is_wanted and elements < ELEMENTS_MAX and size < BYTES_MAX:
-            lines = render_box_lines(workspace, hunk, found, reasons)
-            if boxes and (elements + lines.elements > ELEMENTS_MAX or size + len(lines.html) > BYTES_MAX):
+            lines = render_box_lines(reader, hunk, found, reasons, elements_max=ELEMENTS_MAX - elements)
+            if boxes and (lines.left_out or size + len(lines.html) > BYTES_MAX):
                 lines = None
             elements += ELEMENTS_MAX if lines is None else lines.elements + CARD_ELEMENTS
             size += 0 if lines is None else len(lines.html)
@@ -119,14 +117,19 @@ def _order_hunks(diff: ChangeDiff, order: Iterable[str]) -> list[str]:
 
 
 def render_box_lines(
-    workspace: Workspace, hunk: DiffHunk, report: "HunkReport | None", reasons: "Sequence[ReasonReport]"
+    reader: HunkReader,
+    hunk: DiffHunk,
+    report: HunkReport | None,
+    reasons: Sequence[ReasonReport],
+    *,
+    elements_max: int | None = None,
 ) -> HunkHtml:
     """Return the lines of a hunk with the marks of their authors, and the reasons that belong to a line."""
-    lines = read_hunk_lines(workspace, hunk)
-    return render_hunk_lines(lines, map_line_kinds(hunk, report), _map_line_notes(hunk, reasons))
+    lines, kinds = reader.read_lines(hunk), map_line_kinds(hunk, report)
+    return render_hunk_lines(lines, kinds, _map_line_notes(hunk, reasons), elements_max=elements_max)
 
 
-def map_line_kinds(hunk: DiffHunk, report: "HunkReport | None") -> dict[int, str]:
+def map_line_kinds(hunk: DiffHunk, report: HunkReport | None) -> dict[int, str]:
     """Return the kind of author of each added line by its number; unknown where no block has it."""
     if report is None:
         return {}
@@ -138,11 +141,11 @@ def map_line_kinds(hunk: DiffHunk, report: "HunkReport | None") -> dict[int, str
     return kinds
 
 
-def _map_line_notes(hunk: DiffHunk, reasons: "Sequence[ReasonReport]") -> dict[int, LineNote]:
+def _map_line_notes(hunk: DiffHunk, reasons: Sequence[ReasonReport]) -> dict[int, LineNote]:
     """Return the reasons that name single lines of the hunk, under the last of them."""
     notes: dict[int, LineNote] = {}
     for reason in reasons:
-        for place in reason.places:
+        for place in reason.places if len(reason.places) <= NOTED_PLACES_MAX else ():
             if place.path != hunk.path or place.start_line is None:
                 continue
             end = place.start_line if place.end_line is None else place.end_line
@@ -151,7 +154,7 @@ def _map_line_notes(hunk: DiffHunk, reasons: "Sequence[ReasonReport]") -> dict[i
     return notes
 
 
-def name_hunk_authors(authors: "Sequence[HunkAuthor]") -> str:
+def name_hunk_authors(authors: Sequence[HunkAuthor]) -> str:
     """Return the names of a hunk's authors; at most two."""
     names: list[str] = []
     for author in authors:
@@ -165,7 +168,7 @@ def name_hunk_authors(authors: "Sequence[HunkAuthor]") -> str:
     return " + ".join(names[:2]) + more if names else "No added lines"
 
 
-def choose_hunk_kind(authors: "Sequence[HunkAuthor]") -> str:
+def choose_hunk_kind(authors: Sequence[HunkAuthor]) -> str:
     """Return the kind of author of a whole hunk: mixed if an agent and a person wrote in it."""
     kinds = {author.kind for author in authors}
     if "mixed" in kinds or {"agent", "person"} <= kinds:
@@ -182,7 +185,7 @@ class CertaintyCount(Struct, frozen=True):
     lines: int
 
 
-def count_certainty(report: "ReviewReport") -> CertaintyCount:
+def count_certainty(report: ReviewReport) -> CertaintyCount:
     """Count the added lines of the reported hunks by certainty."""
     strong = weak = unknown = 0
     for hunk in report.hunks:
@@ -196,17 +199,17 @@ def count_certainty(report: "ReviewReport") -> CertaintyCount:
     return CertaintyCount(strong, weak, unknown, strong + weak + unknown)
 
 
-def count_hunk_duplicates(report: "ReviewReport") -> int:
+def count_hunk_duplicates(report: ReviewReport) -> int:
     """Count the hunks with lines like those of another change."""
     return sum(bool(hunk.duplicates) for hunk in report.hunks)
 
 
-def describe_order(report: "ReviewReport") -> str:
+def describe_order(report: ReviewReport) -> str:
     """Return how many hunks carry the risk."""
     risky = report.levels["high"] + report.levels["medium"]
     total = risky + report.levels["low"]
     if not risky:
         return f"No rule fired for {count_noun(total, 'hunk')}."
     if risky == total:
-        return f"{count_noun(total, 'hunk')}, each with a reason to read it."
+        return f"{count_noun(total, 'hunk')}, {'with' if total == 1 else 'each with'} a reason to read it."
     return f"{risky:,} of {count_noun(total, 'hunk')} carry the risk; no rule fired for the others."

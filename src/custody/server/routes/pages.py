@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 from urllib.parse import parse_qsl
 
+from msgspec.structs import replace
+
 from custody import __version__
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
@@ -12,10 +14,19 @@ from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.gatekeeper import is_over_tls, make_token_cookie_name
 from custody.server.page_data.site import PageSite, read_page_site
+from custody.server.page_data.work import WorkProgress
 from custody.server.pages.book import BY_NAME, PAGES
-from custody.server.pages.frame import FOLDERS, Asset, Frame, PageEnvironment, ServedLinks, load_page_assets, render_page_view
+from custody.server.pages.frame import (
+    FOLDERS,
+    Asset,
+    Frame,
+    PageEnvironment,
+    ServedLinks,
+    load_page_assets,
+    render_page_view,
+)
 from custody.server.pages.overview import encode_page_refresh_state
-from custody.server.pages.page import Page, PageParams
+from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, accepts_html_page, encode_problem_page
 from custody.server.route_kinds import await_or_http_404, get_read_note
 from custody.workspace.workspace import Workspace
@@ -25,6 +36,8 @@ FIRST = "/overview"
 LOGIN_BYTES_MAX = 16 * 1024
 FIELDS_MAX = 10
 """Signing in needs a token and a URL; longer forms are rejected unread."""
+WORK_REFRESH_SECONDS = 2
+"""When a browser opens a page again whose work is not finished."""
 CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -33,7 +46,10 @@ def make_page_endpoints() -> tuple[Endpoint, ...]:
     """Return the endpoints of pages, built files and signing in; the OpenAPI document leaves them out."""
     return (
         *(_make_page_endpoint(page, f"/{page.name}") for page in PAGES),
-        *(_make_page_endpoint(BY_NAME[name], f"/{folder}/{{{rest}:path}}", rest) for name, (folder, rest) in FOLDERS.items()),
+        *(
+            _make_page_endpoint(BY_NAME[name], f"/{path}/{{{rest}:path}}", rest)
+            for name, (path, rest) in FOLDERS.items()
+        ),
         *(_make_asset_endpoint(asset) for asset in load_page_assets().values()),
         Endpoint(
             method="GET",
@@ -77,7 +93,7 @@ def _make_page_endpoint(page: Page, path: str, rest: str | None = None) -> Endpo
         values = {name: value for name, value in texts.items() if value}
         params = PageParams(values, _make_page_note(call), call.service.memory)
 
-        def answer(workspace: Workspace) -> HttpAnswer:
+        def make_frame(workspace: Workspace) -> Frame:
             site = PageSite() if page.part else read_page_site(workspace, params.memory.site)
             around = PageEnvironment(
                 project=call.grant.project,
@@ -86,12 +102,19 @@ def _make_page_endpoint(page: Page, path: str, rest: str | None = None) -> Endpo
                 repository=site.repository,
                 is_recording=site.is_recording,
             )
-            frame = Frame(links=ServedLinks(), around=around, book=PAGES)
+            return Frame(links=ServedLinks(), around=around, book=PAGES)
+
+        def answer(workspace: Workspace) -> HttpAnswer:
+            frame = make_frame(workspace)
             view = page.view(workspace, params)
             return _make_html_answer(render_page_view(view, page, values, frame), 404 if view.is_missing else 200)
 
-        name = (page.name, tuple(sorted(values.items())))
-        return await await_or_http_404(call.ask_long(name, answer) if page.long else call.ask(answer))
+        if not page.long:
+            return await await_or_http_404(call.ask(answer))
+        found = await await_or_http_404(call.ask_work((page.name, tuple(sorted(values.items()))), answer))
+        if not isinstance(found, WorkProgress):
+            return found
+        return _answer_work_progress(call, page, values, found, await call.ask(make_frame))
 
     return Endpoint(
         method="GET",
@@ -102,8 +125,23 @@ def _make_page_endpoint(page: Page, path: str, rest: str | None = None) -> Endpo
         handle=handle,
         gives={200: HTML},
         parameters=tuple(Parameter(name, description) for name, description in page.takes.items()),
-        long=page.long,
     )
+
+
+def _answer_work_progress(
+    call: EndpointCall, page: Page, values: Mapping[str, str], progress: WorkProgress, frame: Frame
+) -> HttpAnswer:
+    """Return a page that shows how far its work is; browsers open it again by themselves.
+
+    Regions of an open page that are refreshed keep what they show (204).
+    """
+    is_script = call.request.headers.get("hx-request") == "true"
+    if is_script and not page.part:
+        return HttpAnswer(body=b"", status=204)
+    view = PageView(title=page.label or page.name.title(), template="working.html", fields={"progress": progress})
+    answer = _make_html_answer(render_page_view(view, page, values, frame), 202)
+    refresh = {} if is_script else {"refresh": str(WORK_REFRESH_SECONDS)}
+    return replace(answer, headers={**answer.headers, **refresh})
 
 
 def _make_page_note(call: EndpointCall) -> Note | None:
