@@ -166,6 +166,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("server/app/planted_{n}.py", "import custody.dupes.pool.work"),
     ],
     "graph-door": [("why/planted_{n}.py", "import custody.graph.rules")],
+    "runs-door": [("why/planted_{n}.py", "import custody.runs.model")],
     "trust-door": [
         ("gate/app/planted_{n}.py", "import custody.trust.rules"),
         ("server/page_data/planted_{n}.py", "import custody.trust.engine"),
