@@ -21,9 +21,9 @@ def judged(tmp_path: Path) -> Judged:
     return Judged(tmp_path / "repository", files={b"auth/login.py": b"def login():\n    pass\n", b"logo.bin": b"\0\1"})
 
 
-def review(judged: Judged, **wanted: int) -> ReviewReport:
+def review(judged: Judged, cards_max: int = 200) -> ReviewReport:
     change = f"{judged.base}..{judged.second}"
-    return review_change(judged.workspace, ReviewRequest(change=change, **wanted))
+    return review_change(judged.workspace, ReviewRequest(change=change, cards_max=cards_max))
 
 
 def test_without_records_every_hunk_says_what_is_missing(judged: Judged) -> None:

@@ -32,7 +32,7 @@ REFERENCE = re.compile(
 
 
 def rendered(markdown: str) -> str:
-    return MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(markdown)
+    return str(MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(markdown))
 
 
 def read(page: str) -> str:
