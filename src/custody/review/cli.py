@@ -24,7 +24,17 @@ from custody.review.app.words import (
     name_hunk_place,
 )
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
-from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns, wrap_text, escape_controls
+from custody.terminal.screen import (
+    Piece,
+    Role,
+    Screen,
+    StyledText,
+    TextLine,
+    escape_controls,
+    table_lines,
+    text_columns,
+    wrap_text,
+)
 
 if TYPE_CHECKING:
     from custody.review.wire import HunkReport, ReviewReport
