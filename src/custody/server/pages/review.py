@@ -31,7 +31,8 @@ TEST_WORDS: Mapping[str, tuple[str, str]] = {
     "none": ("warn", "No test run recorded"),
     "unknown": ("muted", "No test run known"),
 }
-KIND_WORDS = {"agent": "agent", "mixed": "both", "person": "person", "none": "unknown"}
+KINDS = ("mixed", "agent", "person", "none")
+"""In the order in which a card names them."""
 STRONG = ("certain", "strong")
 
 
@@ -157,12 +158,12 @@ def _map_line_notes(hunk: DiffHunk, reasons: Sequence[ReasonReport]) -> dict[int
 def name_hunk_authors(authors: Sequence[HunkAuthor]) -> str:
     """Return the names of a hunk's authors; at most two."""
     names: list[str] = []
-    for author in authors:
+    for author in sorted(authors, key=lambda author: KINDS.index(author.kind)):
         title = get_agent_title(author.agent) if author.agent else None
         name = {"agent": title or "Agent", "mixed": f"{title or 'Agent'} + person", "person": "Person"}.get(
             author.kind, "Unknown"
         )
-        if name not in names:
+        if not any(known.startswith(name) for known in names):
             names.append(name)
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return " + ".join(names[:2]) + more if names else "No added lines"
