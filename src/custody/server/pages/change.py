@@ -35,13 +35,22 @@ def view_change(workspace: Workspace, params: PageParams) -> PageView:
     """Show a change: its diff at once, and its verdict and evidence as soon as they are computed."""
     name = params.require_text("name")
     if not has_workspace_repository(workspace):
-        detail = read_change_page(workspace, name)
-        return PageView(
-            title=detail.change.title or detail.change.head, template="change_stored.html", fields={"detail": detail}
-        )
-    diff = _read_diff(workspace, params, name)
+        return _view_stored_change(workspace, name, None)
+    try:
+        diff = _read_diff(workspace, params, name)
+    except NameNotFound:
+        raise
+    except InputError as error:
+        return _view_stored_change(workspace, name, error.message)
     fields = _make_review_fields(workspace, params, diff, _read_review(workspace, params, diff))
     return PageView(title=diff.title, template="change.html", fields=fields, scripts=("review.js",), styles=STYLES)
+
+
+def _view_stored_change(workspace: Workspace, name: str, problem: str | None) -> PageView:
+    """Show what the index has of a change that git cannot read here."""
+    detail = read_change_page(workspace, name)
+    title = detail.change.title or detail.change.head
+    return PageView(title=title, template="change_stored.html", fields={"detail": detail, "problem": problem})
 
 
 def view_change_review(workspace: Workspace, params: PageParams) -> PageView:
