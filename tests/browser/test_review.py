@@ -1,4 +1,4 @@
-"""The review of a change in a browser: sound in both themes, by keyboard alone, on a phone, and small when it is large."""
+"""The review of a change in a browser: sound, by keyboard alone, on a phone, without script, and small when large."""
 
 from collections.abc import Iterator
 from pathlib import Path
