@@ -436,7 +436,7 @@ def measure_commits(repo: Path, commits: Sequence[RealCommit], other: Reading, t
 
 
 def find_former_names(workspace: Workspace, commit: RealCommit, path: str, number: int) -> set[str]:
-    """Return the files in which git finds a line: moved by this commit, or laid out anew by it and moved before."""
+    """Return the files in which git finds a line: moved by this commit, or changed in layout by it and moved before."""
     words = WORD.findall(read_lines(workspace, commit.sha, path)[number - 1])
     names = blame_names(workspace, commit.sha, path, number)
     if any(WORD.findall(old) == words for old in commit.removed.get(path, ())):

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.app.blame import blame
-from custody.attribution.app.findings import (
+from custody.attribution.app.answers import (
     BEFORE_CALLS,
     BEFORE_CAPTURE,
     CAME_BACK,
@@ -16,8 +15,9 @@ from custody.attribution.app.findings import (
     NOT_THIS_CALL,
     NOTHING_SHOWS,
     SAYS_LITTLE,
-    TOO_LITTLE,
 )
+from custody.attribution.app.blame import blame
+from custody.attribution.app.findings import TOO_LITTLE
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, digest_from_bytes
 from custody.core.paths import Lines
@@ -320,7 +320,7 @@ def test_the_reason_for_an_unknown_line_says_what_captured_texts_show(scene: Sce
     assert reasons == [(1, 1, NOTHING_SHOWS), (2, 4, BEFORE_CALLS), (5, 5, SAYS_LITTLE), (6, 6, NOTHING_SHOWS)]
 
 
-def test_a_line_that_a_call_only_laid_out_anew_says_so(scene: Scene) -> None:
+def test_a_line_whose_layout_alone_a_call_changed_says_so(scene: Scene) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     laid_out = OLD.replace("read_price(source)", "read_price(source,)") + ADDED
     scene.edited("app.py", OLD, laid_out, at=10, head=base)

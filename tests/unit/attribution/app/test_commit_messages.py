@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from custody.attribution.app.answers import LAID_OUT, NOT_THIS_CALL
 from custody.attribution.app.blame import blame
 from custody.attribution.app.context import open_attribution
 from custody.attribution.app.export import export_gitai
-from custody.attribution.app.findings import LAID_OUT, NOT_THIS_CALL, LineAttributor
+from custody.attribution.app.findings import LineAttributor
 from custody.attribution.app.stats import compute_line_stats
 from custody.attribution.wire import Attribution
 from custody.core.ids import CommitSha
