@@ -14,6 +14,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "log": "List recorded sessions, or show one.",
                 "records": "List records, newest first.",
                 "report": "Write the pages of 'custody serve' as static files.",
+                "search": "Search sessions by words of prompts, commands, files and commits.",
                 "show": "Show one record.",
                 "stats": "Show how many lines agents wrote.",
                 "trust": "Show trust scores and record decisions about agents' changes.",
@@ -59,7 +60,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 
 COMMON_VERBS = frozenset(
     (
-        *("blame", "cite", "dupes", "gate", "graph", "log", "stats", "trust", "why"),
+        *("blame", "cite", "dupes", "gate", "graph", "log", "search", "stats", "trust", "why"),
         *("demo", "init", "rules", "verify", "doctor", "export", "import", "pull", "push", "serve"),
     )
 )
@@ -90,6 +91,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "remote": "custody.share.cli",
         "report": "custody.server.cli.serve",
         "rules": "custody.cli.rules",
+        "search": "custody.search.cli",
         "serve": "custody.server.cli.serve",
         "show": "custody.ledger.cli",
         "stats": "custody.attribution.cli",
