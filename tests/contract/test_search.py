@@ -4,7 +4,7 @@ from custody.core.ids import RecordRef, Seq
 from custody.search.model import SearchTerm, TextKind
 from custody.search.queries import SearchFilter, SearchTables, search_texts_from_views
 from custody.store import Store
-from tests.builders.events import an_arrival, an_event
+from tests.builders.events import an_arrival
 
 TEXTS = {
     "one": "Round half to even, as the processor's statement does",
