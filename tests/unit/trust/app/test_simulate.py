@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from custody.core.errors import InputError
-from custody.core.wire.time import format_timestamp, parse_timestamp
+from custody.core.wire.time import format_timestamp, parse_start_time, parse_timestamp
 from custody.trust.app.decisions import open_trust_folder
 from custody.trust.app.simulate import IN_FORCE, trust_simulate
 from custody.trust.wire import SimulatedPolicy, TrustSimulateReport
