@@ -60,8 +60,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 
 COMMON_VERBS = frozenset(
     (
-        *("blame", "cite", "dupes", "gate", "graph", "log", "search", "stats", "trust", "why"),
-        *("demo", "init", "rules", "verify", "doctor", "export", "import", "pull", "push", "serve"),
+        *("blame", "cite", "dupes", "gate", "log", "search", "stats", "trust", "why"),
+        *("demo", "init", "rules", "verify", "doctor", "import", "pull", "push", "serve"),
     )
 )
 """What 'custody --help' lists, so that it fits on a screen; 'custody help' lists all."""
