@@ -57,6 +57,7 @@ from custody.graph.wire.report import (
     ImportOtlpReport,
 )
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
+from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
 from custody.search.wire import SearchReport
 from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
@@ -126,6 +127,7 @@ REPORTS: tuple[type[Report], ...] = (
     StoreReport,
     TeamPolicyReport,
     GateReport,
+    ReviewReport,
     GitHubBackfillReport,
     GitHubConnectReport,
     GitHubListReport,
