@@ -26,7 +26,7 @@ LINES_SHOWN_MAX = 400
 
 
 class DiffLine(Struct, frozen=True):
-    """A line of a diff: its sign, its number before and after, and its colored text."""
+    """A line of a diff: ``+``, ``-`` or a space, its number before and after, and its colored text."""
 
     sign: str
     old: int | None
@@ -59,7 +59,7 @@ class DiffHunk(Struct, frozen=True, kw_only=True):
 
     @property
     def note(self) -> str | None:
-        """Why there are no lines to show; None if there are."""
+        """Why there is nothing to show; None if there is."""
         if self.file.shown is not HunkDetail.WHOLE:
             return NOT_SHOWN[self.file.shown]
         if self.hunk.runs:

@@ -1,6 +1,6 @@
-"""The lines of a hunk as HTML: numbers, the bar and letter of the author, signs, colored code, changed words.
+"""The lines of a hunk as HTML: numbers, the bar and letter of the author, colored code, changed words.
 
-Numbers and signs are attributes that the style sheet draws, so a line costs one element and copies as code only.
+Numbers, + and - are attributes that the style sheet draws, so a line costs one element and copies as code only.
 """
 
 from collections.abc import Mapping, Sequence
