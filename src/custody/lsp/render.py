@@ -13,7 +13,7 @@ from custody.terminal.screen import Screen, escape_controls
 from custody.why.cli import render_why
 from custody.why.report import SessionLink, WhyReport
 
-Mode = Literal["off", "agents", "on"]
+MarkMode = Literal["off", "agents", "on"]
 """Whose blocks are marked: none, those that agents wrote at least in part, or all."""
 
 HOVER_CHARACTERS_MAX = 4_000
@@ -56,7 +56,7 @@ def find_session(report: WhyReport) -> str | None:
     return next((link.session for link in report.chain if isinstance(link, SessionLink) and link.started), None)
 
 
-def list_author_blocks(attributions: Sequence[Attribution], mode: Mode) -> Iterator[AuthorBlock]:
+def list_author_blocks(attributions: Sequence[Attribution], mode: MarkMode) -> Iterator[AuthorBlock]:
     """Yield the blocks to mark, in order; neighbors that say the same are one block."""
     before: AuthorBlock | None = None
     for attribution in attributions:
@@ -76,7 +76,7 @@ def _says_the_same(before: AuthorBlock, block: AuthorBlock) -> bool:
     return is_adjacent and (before.kind, before.title, before.session) == (block.kind, block.title, block.session)
 
 
-def _is_marked(block: AuthorBlock, mode: Mode) -> bool:
+def _is_marked(block: AuthorBlock, mode: MarkMode) -> bool:
     return mode == "on" or (mode == "agents" and block.kind in ("agent", "mixed"))
 
 

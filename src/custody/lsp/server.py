@@ -17,7 +17,7 @@ from custody import __version__
 from custody.core.errors import CustodyError
 from custody.ledger.sessions import shorten_session_ids
 from custody.lsp.diagnostics import GateFinding, GateWatch
-from custody.lsp.render import AuthorBlock, Mode, find_session, list_author_blocks, render_hover
+from custody.lsp.render import AuthorBlock, MarkMode, find_session, list_author_blocks, render_hover
 from custody.lsp.repositories import EditorFile, MakeWorkspace, OpenRepositories
 
 T = TypeVar("T")
@@ -38,8 +38,8 @@ _SEVERITIES = {
 class EditorSettings(msgspec.Struct, frozen=True):
     """What the user set for custody in the editor; unknown keys are ignored."""
 
-    lens: Mode = "agents"
-    hints: Mode = "off"
+    lens: MarkMode = "agents"
+    hints: MarkMode = "off"
     diagnostics: bool = True
     pause: Annotated[float, msgspec.Meta(ge=0, le=60)] = GATE_PAUSE_SECONDS
     """Seconds after a save before the gate runs."""
@@ -103,7 +103,7 @@ class CustodyLanguageServer(LanguageServer):
         self.watch = GateWatch(make, self.publish_later, self.log_later, GATE_PAUSE_SECONDS)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log a message that could not be handled; it is no reason to interrupt the user."""
+        """Log a message that could not be handled; it does not interrupt the user."""
         self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, f"custody: {str(error)[:500]}"))
 
     def configure(self, options: object) -> None:
@@ -116,7 +116,7 @@ class CustodyLanguageServer(LanguageServer):
         self.watch.set_pause(self.settings.pause)
 
     async def ask(self, uri: str, question: Callable[[EditorFile, bytes | None], T]) -> T | None:
-        """Return an answer about a file, from the thread for lines; None where there is no answer."""
+        """Return an answer about a file, from the thread for lines; None if it has none."""
         name = to_fs_path(uri)
         if name is None or not uri.startswith("file:"):
             return None
@@ -136,13 +136,13 @@ class CustodyLanguageServer(LanguageServer):
     def show_hover(self, line: int, file: EditorFile, content: bytes | None) -> str:
         """Return the text of a hover."""
         warm = self.repositories.open_workspace(file.root)
-        report = warm.why(file.name, line, content)
+        report = warm.explain_line(file.name, line, content)
         session = find_session(report)
         ids = warm.ask(lambda workspace: shorten_session_ids(workspace, [] if session is None else [session]))
         now_ns = warm.ask(lambda workspace: workspace.now_ns())
         return render_hover(report, ids, now_ns, is_markdown=self.is_markdown)
 
-    def list_blocks(self, mode: Mode, file: EditorFile, content: bytes | None) -> list[AuthorBlock]:
+    def list_blocks(self, mode: MarkMode, file: EditorFile, content: bytes | None) -> list[AuthorBlock]:
         """Return the blocks of a file to mark."""
         report = self.repositories.open_workspace(file.root).blame(file.name, content).report
         return list(list_author_blocks(report.attributions, mode))
@@ -150,7 +150,7 @@ class CustodyLanguageServer(LanguageServer):
     def find_line_session(self, line: int, file: EditorFile, content: bytes | None) -> str | None:
         """Return the short id of the session behind a line."""
         warm = self.repositories.open_workspace(file.root)
-        session = find_session(warm.why(file.name, line, content))
+        session = find_session(warm.explain_line(file.name, line, content))
         if session is None:
             return None
         return warm.ask(lambda workspace: shorten_session_ids(workspace, [session]))[session]

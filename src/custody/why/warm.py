@@ -92,7 +92,7 @@ class WarmWorkspace:
 
         return self._ask_about_file(file, content, ask)
 
-    def why(self, file: str, line: int, content: bytes | None = None) -> WhyReport:
+    def explain_line(self, file: str, line: int, content: bytes | None = None) -> WhyReport:
         """Return the chain of a line of a file, on disk or with the text ``content``."""
         return self._ask_about_file(file, content, lambda held, version: trace_line(held.evidence, version, line))
 

@@ -50,7 +50,6 @@ local function hover(line, ask)
     if vim.api.nvim_win_get_config(window).relative ~= '' then vim.api.nvim_win_close(window, true) end
   end
 end
-vim.wait(20000, function() return #vim.lsp.get_active_clients() > 0 and vim.lsp.get_active_clients()[1].initialized end, 20)
 vim.wait(20000, function() return #marks() > 0 end, 20)
 show('lens', marks())
 hover(AGENTS_LINE, vim.lsp.buf.hover)

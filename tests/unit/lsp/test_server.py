@@ -17,7 +17,7 @@ NEW = OLD + text("def discount(prices, percent):", "    total = price * count * 
 
 
 def a_scene(folder: Path) -> Scene:
-    """A person's two lines and an agent's two, committed."""
+    """Return a person's two lines and an agent's two, committed."""
     scene = Scene(folder)
     root = scene.built.path
     base = scene.committed(at=-100, app__py=OLD)
@@ -183,7 +183,7 @@ def test_the_gates_reasons_appear_at_their_lines_and_go_with_them(tmp_path: Path
         assert editor.until("textDocument/publishDiagnostics") == {"uri": uri, "diagnostics": []}
 
 
-def test_linked_work_trees_are_told_apart(tmp_path: Path) -> None:
+def test_linked_work_trees_have_their_own_answers(tmp_path: Path) -> None:
     scene = a_scene(tmp_path / "repository")
     linked = tmp_path / "linked"
     scene.built.git("worktree", "add", "--quiet", "--detach", str(linked))

@@ -62,7 +62,7 @@ def test_every_warm_answer_is_that_of_a_fresh_command(folder: Path, first: str, 
         fresh = scene.workspace if buffer is None else scene.workspace.with_buffer("app.py", buffer)
         last = (content if step == "type" else saved).count("\n")
         for line in sorted({1, last}):
-            held = warm.why("app.py", line, buffer)
+            held = warm.explain_line("app.py", line, buffer)
             assert encode_report(held) == encode_report(why(fresh, "app.py", line)), (at, step, line)
         shown = warm.blame("app.py", buffer).report
         assert encode_report(shown) == encode_report(blame(fresh, "app.py", is_brief=True).report)
@@ -83,7 +83,7 @@ def test_a_warm_repository_that_is_gone_is_an_error_and_its_return_is_noticed(tm
     warm.close()
     shutil.rmtree(scene.built.path)
     with pytest.raises(InputError):
-        warm.why("app.py", 1)
+        warm.explain_line("app.py", 1)
 
 
 def test_only_a_few_files_stay_open(tmp_path: Path) -> None:
@@ -92,6 +92,6 @@ def test_only_a_few_files_stay_open(tmp_path: Path) -> None:
     scene.commit_of({b"f%d.py" % number: AGENTS_TEXT.encode() for number in range(count)}, at=5)
     warm = opened(scene)
     for number in range(count):
-        warm.why(f"f{number}.py", 1)
+        warm.explain_line(f"f{number}.py", 1)
     assert len(warm._files) == FILES_OPEN_MAX
     warm.close()
