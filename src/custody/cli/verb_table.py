@@ -62,7 +62,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 COMMON_VERBS = frozenset(
     (
         *("blame", "cite", "dupes", "gate", "graph", "log", "review", "stats", "trust", "why"),
-        *("demo", "init", "rules", "verify", "doctor", "export", "import", "pull", "push", "serve"),
+        *("demo", "init", "verify", "doctor", "export", "import", "pull", "push", "serve"),
     )
 )
 """What 'custody --help' lists, so that it fits on a screen; 'custody help' lists all."""
