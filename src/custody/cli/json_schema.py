@@ -57,6 +57,7 @@ from custody.graph.wire.report import (
     ImportOtlpReport,
 )
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
+from custody.people.wire import ReadReport, ReadShareReport
 from custody.sdk.script_run import GraphRunReport
 from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.server.wire.tenancy import (
@@ -134,6 +135,8 @@ REPORTS: tuple[type[Report], ...] = (
     GraphNextReport,
     GraphDagReport,
     GraphDiffReport,
+    ReadReport,
+    ReadShareReport,
     CiteAuditReport,
     CiteConvertReport,
     CiteReportReport,

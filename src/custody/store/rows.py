@@ -98,9 +98,7 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
         DuplicateAnswer: ViewTable(
             "duplicate_answer", ("head", "other", "at_ns"), lambda v: (v.head, v.other_head, v.at_ns)
         ),
-        HunkRead: ViewTable(
-            "hunk_read", ("hunk", "head", "at_ns"), lambda v: (v.hunk, v.head, v.at_ns)
-        ),
+        HunkRead: ViewTable("hunk_read", ("hunk", "head", "at_ns"), lambda v: (v.hunk, v.head, v.at_ns)),
         AuthorClaim: ViewTable("author_claim", ("path", "at_ns"), lambda v: (v.path.raw, v.at_ns)),
         Source: ViewTable("source", ("url",), lambda v: (v.url,)),
         Change: ViewTable("change", ("base", "head"), lambda v: (v.base, v.head)),

@@ -314,6 +314,8 @@ class ReadEvent(Event, frozen=True, kw_only=True, tag="read"):
     base: Sha | None = None
     via: Literal["page", "command", "approval"] = "command"
     witness: DecisionWitness | None = None
+    agent: Name | None = None
+    session: Name | None = None
 
 
 class AuthorEvent(Event, frozen=True, kw_only=True, tag="author"):
@@ -327,6 +329,8 @@ class AuthorEvent(Event, frozen=True, kw_only=True, tag="author"):
     text: TextField
     lines: Annotated[list[LineRange], Meta(max_length=1000)] = []
     message: Short | None = None
+    agent: Name | None = None
+    session: Name | None = None
 
 
 class SourceEvent(Event, frozen=True, kw_only=True, tag="source"):
