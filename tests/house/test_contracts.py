@@ -90,6 +90,10 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("graph/planted_{n}.py", "import custody.sketch"),
         ("graph/planted_{n}.py", LOADED_LATE.format("click")),
     ],
+    "runs-pure": [
+        ("runs/planted_{n}.py", "import os"),
+        ("runs/planted_{n}.py", "import custody.capture.tool_use"),
+    ],
     "gate-pure": [
         ("gate/planted_{n}.py", "import os"),
         ("gate/checks.py", "import click"),
@@ -162,6 +166,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("server/app/planted_{n}.py", "import custody.dupes.pool.work"),
     ],
     "graph-door": [("why/planted_{n}.py", "import custody.graph.rules")],
+    "runs-door": [("why/planted_{n}.py", "import custody.runs.model")],
     "trust-door": [
         ("gate/app/planted_{n}.py", "import custody.trust.rules"),
         ("server/page_data/planted_{n}.py", "import custody.trust.engine"),

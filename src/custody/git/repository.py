@@ -50,6 +50,7 @@ from custody.git.work_tree_file import (
     FILE_BYTES_MAX,
     NoWorkFile,
     WorkFile,
+    limit_work_file,
     read_small_file,
     read_work_file,
     resolve_work_tree_path,
@@ -103,6 +104,8 @@ class Repository(Struct, frozen=True):
     limits: ProcessLimits = USUAL
     connections: ObjectConnections | None = None
     """The processes that read objects, if a command shares them."""
+    buffers: tuple[WorkFile, ...] = ()
+    """Files as an editor holds them; they replace those on disk."""
 
     def share_connections(self) -> Repository:
         """Return the repository with processes that serve all its readers until ``connections`` is closed."""
@@ -325,9 +328,15 @@ class Repository(Struct, frozen=True):
         return resolve_work_tree_path(self.work_tree, typed, folder)
 
     def work_file(self, path: RepoPath, bytes_max: int = FILE_BYTES_MAX) -> WorkFile | NoWorkFile:
-        """Read a regular file on disk, never through a symbolic link; or return why it cannot be read."""
+        """Read a regular file on disk, never through a symbolic link; or return why it cannot be read.
+
+        A buffer of this path replaces the file on disk.
+        """
         if self.work_tree is None:
             return NoWorkFile(path, "is in a bare repository")
+        for buffer in self.buffers:
+            if buffer.path == path:
+                return limit_work_file(buffer, bytes_max)
         return read_work_file(self.work_tree, path, bytes_max)
 
     @contextmanager

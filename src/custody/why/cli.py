@@ -18,12 +18,14 @@ from custody.core.plural import count_noun
 from custody.terminal.dates import format_time, format_when
 from custody.terminal.frame import (
     choose_revision,
+    contents_option,
     current_screen,
     json_option,
     open_command_workspace,
     print_command_report,
     rev_option,
     revision_argument,
+    use_contents,
 )
 from custody.terminal.screen import (
     WIDE_COLUMNS_MIN,
@@ -160,6 +162,7 @@ _LOCATION = lazy_pattern(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
 @revision_argument
 @rev_option
 @click.option("-v", "--verbose", is_flag=True, help="Also show the whole chain, with signals and records.")
+@contents_option
 @click.option("--svg", is_flag=True, help="Print the chain as an SVG image.")
 @json_option
 @click.pass_context
@@ -169,6 +172,7 @@ def why_command(  # noqa: PLR0913 - one for each argument and option
     revision: str | None,
     *,
     rev: str | None,
+    contents: str | None,
     verbose: bool,
     svg: bool,
     as_json: bool,
@@ -195,6 +199,8 @@ def why_command(  # noqa: PLR0913 - one for each argument and option
     if svg and as_json:
         raise InputError("--svg and --json are mutually exclusive", hint="pass one of them")
     workspace = open_command_workspace(ctx)
+    if contents is not None:
+        workspace = use_contents(workspace, match[1], contents, choose_revision(revision, rev))
     report = why(workspace, match[1], int(match[2]), revision=choose_revision(revision, rev))
     if svg:
         click.echo(
