@@ -19,6 +19,6 @@ def find_hunk_reads(store: Store, hunks: Iterable[str]) -> list[ObservedView[Hun
 
 
 def list_read_ranges(store: Store) -> list[ObservedView[HunkRead]]:
-    """Return one record for each head of a change of which anything was read."""
+    """Return a record for each head of a change that was read, at least in part."""
     first = "SELECT store_id, min(seq), n FROM hunk_read GROUP BY head, store_id, n"
     return store.views.look_up(HunkRead, f"(store_id, seq, n) IN ({first})", ())

@@ -9,7 +9,6 @@ import msgspec
 
 from custody.core.wire.report import Report
 
-AssuranceWord = Literal["self-reported", "enrolled", "witnessed"]
 ReadVia = Literal["page", "command", "approval"]
 
 
@@ -19,7 +18,7 @@ class HunkReader(msgspec.Struct, frozen=True, kw_only=True):
     person: str
     at: str
     via: str
-    assurance: AssuranceWord
+    assurance: Literal["self-reported", "enrolled", "witnessed"]
     head: str
     record: str
 

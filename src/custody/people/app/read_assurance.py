@@ -1,6 +1,6 @@
 """How far a statement that a person read a hunk can be believed.
 
-A read by an author, an operator or an agent of the change is shown, but it is nobody's second pair of eyes.
+A read by an author, an operator or an agent of the change is shown, but does not count as a review.
 """
 
 from custody.core.assurance import Assurance

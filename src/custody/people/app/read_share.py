@@ -46,7 +46,7 @@ class _Counts(Struct):
 def count_read_lines(workspace: Workspace, *, since: str | None = None, days: int = 30) -> ReadShareReport:
     """Count the agents' lines that commits of the current branch added since a date, and those that a person read.
 
-    A person who wrote or committed a change is no reader of it. Merges are counted once, against their first parent.
+    Whoever wrote or committed a change does not count as its reader. Merges are compared with their first parent.
     """
     head = workspace.repository.head().commit
     if head is None:

@@ -140,8 +140,8 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
             "witness": {"kind": "signature", "by": "ana", "signature": "text"},
         },
         HunkRead(
-            "1", "ana", "c" * 64 + "-2", RepoPath(b"src/app.py"), NOON, CommitSha(SHA), CommitSha(OTHER_SHA), "approval",
-            WitnessClaim("signature", "ana", "text"),
+            "1", "ana", "c" * 64 + "-2", RepoPath(b"src/app.py"), NOON, CommitSha(SHA), CommitSha(OTHER_SHA),
+            "approval", WitnessClaim("signature", "ana", "text"),
         ),
     ),
     "author": (

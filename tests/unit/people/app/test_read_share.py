@@ -1,4 +1,4 @@
-"""How many agent lines on main a person read: every way to merge counts, an author is no reader."""
+"""How many agent lines on main a person read: every way to merge counts, authors do not count as readers."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_the_base_is_the_agents_lines(judged: Judged) -> None:
     assert shares(judged) == (2, 2, 0)
 
 
-def test_the_author_of_a_commit_is_no_reader_of_it(judged: Judged) -> None:
+def test_the_author_of_a_commit_does_not_count_as_its_reader(judged: Judged) -> None:
     change = f"{judged.first}..{judged.second}"
     for name in ("A Tester", "TESTER@example.invalid", "a  tester"):
         record_reads(judged.workspace, ReadRequest(change=change, is_whole=True, person=name))

@@ -1,4 +1,4 @@
-"""Marks of read hunks: bound to the text of a hunk, recorded once, and never a second pair of eyes for their own change."""
+"""Marks of read hunks: bound to the text of a hunk, recorded once, and refused where they name none."""
 
 import json
 from pathlib import Path
