@@ -13,6 +13,7 @@ from custody.server.page_data.cache import StateCache
 from custody.server.page_data.changes import ClusterMemory, VerdictTurns
 from custody.server.page_data.graph import GraphMemory
 from custody.server.page_data.sessions import SessionMemory
+from custody.server.page_data.site import SiteMemory
 from custody.server.page_data.trust import EstimatorMemory, TrialMemory
 from custody.workspace.workspace import Workspace
 
@@ -27,6 +28,9 @@ SHARES_CACHED_MAX = 8
 DECISIONS_CACHED_NS = 120 * 1_000_000_000
 """Maximum age of results that are computed from every decision, since scores decay with time."""
 
+SITE_CACHED_NS = 30 * 1_000_000_000
+"""Maximum age of the repository's name and whether agents are recorded."""
+
 _LOG = logging.getLogger("custody.service")
 
 
@@ -40,6 +44,7 @@ class PageMemory:
         self.graph = GraphMemory()
         self.sessions: SessionMemory = StateCache()
         self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
+        self.site: SiteMemory = StateCache(ns_max=SITE_CACHED_NS)
         self.trials: TrialMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
 
 
@@ -92,12 +97,13 @@ def parse_choice_param(name: str, text: str | None, choices: Sequence[str]) -> s
 
 
 class PageView(Struct, frozen=True, kw_only=True):
-    """A template, its fields, and the scripts that it needs; ``is_missing`` makes the answer a 404."""
+    """A template, its fields, and the scripts and style sheets that it adds; ``is_missing`` makes the answer a 404."""
 
     title: str
     template: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
     is_missing: bool = False
 
 

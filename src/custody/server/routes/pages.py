@@ -11,6 +11,7 @@ from custody.server.app.tenancy import TokenScope
 from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.gatekeeper import is_over_tls, make_token_cookie_name
+from custody.server.page_data.site import PageSite, read_page_site
 from custody.server.pages.book import PAGES
 from custody.server.pages.frame import Asset, Frame, PageEnvironment, ServedLinks, load_page_assets, render_page_view
 from custody.server.pages.overview import encode_page_refresh_state
@@ -70,11 +71,16 @@ def _make_page_endpoint(page: Page) -> Endpoint:
         texts = {name: call.text(name) for name in page.takes}
         values = {name: value for name, value in texts.items() if value}
         params = PageParams(values, _make_page_note(call), call.service.memory)
-        around = PageEnvironment(
-            project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START
-        )
 
         def answer(workspace: Workspace) -> HttpAnswer:
+            site = PageSite() if page.part else read_page_site(workspace, params.memory.site)
+            around = PageEnvironment(
+                project=call.grant.project,
+                version=__version__,
+                can_leave=call.grant.token_id != START,
+                repository=site.repository,
+                is_recording=site.is_recording,
+            )
             frame = Frame(links=ServedLinks(), around=around, book=PAGES)
             view = page.view(workspace, params)
             return _make_html_answer(render_page_view(view, page, values, frame), 404 if view.is_missing else 200)
