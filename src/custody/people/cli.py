@@ -55,14 +55,14 @@ def read_command(  # noqa: PLR0913 - one argument for each option
       custody read main..topic --path src/app.py
       custody read --since 2026-01-01
     """
-    from custody.people.app.reads import ReadRequest, list_change_reads, record_reads
+    from custody.people.reads import ReadRequest, list_change_reads, record_reads
 
     workspace = open_command_workspace(ctx)
     is_mark = bool(hunks or paths or is_whole)
     if change is None:
         if is_mark or actor is not None:
             raise InputError("missing CHANGE", hint="name the change, such as main..HEAD")
-        from custody.people.app.read_share import count_read_lines
+        from custody.people.read_share import count_read_lines
 
         share = count_read_lines(workspace, since=since, days=DAYS_COUNTED)
         return print_command_report(share, "\n".join(render_read_share(share)), as_json=as_json)

@@ -14,9 +14,9 @@ from custody.core.paths import Lines
 from custody.core.views import HunkRead
 from custody.core.wire.time import format_timestamp, parse_timestamp
 from custody.git import Commit, Comparison, FileDiff, HunkDetail, Walk
-from custody.people.app.read_assurance import is_involved, rate_hunk_read
-from custody.people.app.reads import ChangedHunk, list_changed_hunks
 from custody.people.queries import find_hunk_reads, list_read_ranges
+from custody.people.read_assurance import is_involved, rate_hunk_read
+from custody.people.reads import ChangedHunk, list_changed_hunks
 from custody.people.wire import ReadShareReport
 from custody.store import ObservedView
 from custody.trust.app.decision_assurance import DecisionPolicy, list_commit_people, load_decision_policy

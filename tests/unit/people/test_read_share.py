@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.people.app.read_share import count_read_lines
-from custody.people.app.reads import ReadRequest, record_reads
+from custody.people.read_share import count_read_lines
+from custody.people.reads import ReadRequest, record_reads
 from tests.builders.judged import Judged
 from tests.builders.repo import NOON
 

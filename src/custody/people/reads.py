@@ -15,8 +15,8 @@ from custody.core.wire.time import format_timestamp
 from custody.dupes.app.patch_identity import IdentifiedHunk, list_identified_hunks
 from custody.git import FileDiff
 from custody.intake.record import open_redaction_key, redact_event_payload
-from custody.people.app.read_assurance import EVENT_PREFIX, rate_hunk_read
 from custody.people.queries import find_hunk_reads
+from custody.people.read_assurance import EVENT_PREFIX, rate_hunk_read
 from custody.people.wire import HunkReader, HunkReadState, ReadReport, ReadVia
 from custody.store import ObservedView, Store
 from custody.trust.app.decision_assurance import DecisionPolicy, list_commit_people, load_decision_policy

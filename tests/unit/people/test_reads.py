@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.core.ids import EventId
 from custody.core.wire.arrival import arrival_from_bytes, arrival_from_json
-from custody.people.app.reads import ReadRequest, list_change_reads, record_reads
+from custody.people.reads import ReadRequest, list_change_reads, record_reads
 from custody.people.wire import ReadReport
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
