@@ -137,7 +137,7 @@ def test_a_reader_without_the_right_gets_commands_and_no_form(browser: Browser) 
         ({"decision": "merged"}, "choose accepted, modified or rejected"),
         ({"decision": "rejected", "reason": " \n "}, "needs a reason"),
         ({"decision": "rejected", "reason": "x" * 1001}, "1,001 characters"),
-        ({"decision": "accepted", "agent": "nobody-here"}, "no lines of"),
+        ({"decision": "accepted", "agent": "no-agent"}, "no lines of"),
         ({"decision": "accepted", "change": "main"}, "a decision needs a change"),
         ({"decision": "accepted", "change": "HEAD..--output=x"}, "invalid revision"),
         ({"decision": ["accepted", "rejected"]}, "occurs 2 times"),
