@@ -58,6 +58,7 @@ from custody.graph.wire.report import (
 )
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
 from custody.people.wire import ReadReport, ReadShareReport
+from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
 from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.server.wire.tenancy import (
@@ -125,6 +126,7 @@ REPORTS: tuple[type[Report], ...] = (
     StoreReport,
     TeamPolicyReport,
     GateReport,
+    ReviewReport,
     GitHubBackfillReport,
     GitHubConnectReport,
     GitHubListReport,

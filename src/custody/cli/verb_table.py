@@ -15,6 +15,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "read": "Mark hunks of a change as read, or show who read them.",
                 "records": "List records, newest first.",
                 "report": "Write the pages of 'custody serve' as static files.",
+                "review": "Show what to read in a change, the riskiest first.",
                 "show": "Show one record.",
                 "stats": "Show how many lines agents wrote.",
                 "trust": "Show trust scores and record decisions about agents' changes.",
@@ -60,7 +61,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 
 COMMON_VERBS = frozenset(
     (
-        *("blame", "cite", "dupes", "gate", "graph", "log", "stats", "trust", "why"),
+        *("blame", "cite", "dupes", "gate", "graph", "log", "review", "stats", "trust", "why"),
         *("demo", "init", "rules", "verify", "doctor", "export", "import", "pull", "push", "serve"),
     )
 )
@@ -91,6 +92,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "records": "custody.ledger.cli",
         "remote": "custody.share.cli",
         "report": "custody.server.cli.serve",
+        "review": "custody.review.cli",
         "rules": "custody.cli.rules",
         "serve": "custody.server.cli.serve",
         "show": "custody.ledger.cli",
