@@ -60,6 +60,7 @@ from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEnt
 from custody.people.wire import ReadReport, ReadShareReport
 from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
+from custody.search.wire import SearchReport
 from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.server.wire.tenancy import (
     PagesReport,
@@ -110,6 +111,7 @@ REPORTS: tuple[type[Report], ...] = (
     PagesReport,
     RecordsReport,
     RulesReport,
+    SearchReport,
     ServeReport,
     SessionReport,
     ShowReport,
