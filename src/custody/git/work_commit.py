@@ -217,7 +217,7 @@ def read_parent_commit_time(parent: CommitSha | None, objects: ObjectReader[Obje
 
 
 def encode_work_commit(tree: str, parent: CommitSha | None, seconds: int, message: bytes = MESSAGE) -> bytes:
-    """Return a commit of nobody at this time."""
+    """Return a commit at this time, without an author."""
     at = b"%d +0000" % max(0, seconds)
     parents = [b"parent " + parent.encode("ascii")] if parent else []
     heads = (b"tree " + tree.encode("ascii"), *parents, b"author %s %s" % (NOT_COMMITTED, at))

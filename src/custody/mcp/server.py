@@ -66,7 +66,7 @@ class LimitedLines(io.RawIOBase):
 
 
 class RepositoryAnswers:
-    """Runs questions on one thread, which holds the repository open; every answer is framed anew."""
+    """Runs questions on one thread, which holds the repository open; every answer has its own boundary."""
 
     def __init__(self, make: Callable[[CommandResources], Workspace]) -> None:
         self._warm = WarmWorkspace(make)
