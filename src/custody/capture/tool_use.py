@@ -130,8 +130,8 @@ class ToolUse(Struct, frozen=True, kw_only=True):
 def views_from_tool_use(use: ToolUse, known: Mapping[str, str | None] = MappingProxyType({})) -> Iterator[View]:
     """Yield the command, sources, edits, commits and pull request of a call.
 
-    ``known`` has the full ids of abbreviated commits. A hook's event is read later, perhaps elsewhere: it is then empty,
-    and abbreviated ids give nothing.
+    ``known`` has the full ids of abbreviated commits. A hook's event is read later, perhaps elsewhere: it is then
+    empty, and abbreviated ids give nothing.
     """
     yield from list_command_records(use)
     yield from list_source_accesses(use)
@@ -151,12 +151,16 @@ def list_command_records(use: ToolUse) -> Iterator[CommandRecord]:
         call=use.call,
         at_ns=use.at_ns,
         command=strip_unstorable_characters(shorten_shell_command(use.ran.command, COMMAND_CHARACTERS_MAX)),
-        folder=strip_unstorable_characters(posixpath.join(use.folder or use.cwd or "", use.ran.folder)) or None,
+        folder=strip_unstorable_characters(_join_folder(use.folder or use.cwd or "", use.ran.folder)) or None,
         root=None if use.root is None else strip_unstorable_characters(use.root),
         code=None if output.code is None or abs(output.code) > CODE_MAX else output.code,
         end=CommandEnd.REFUSED if output.refused else CommandEnd.RUNNING if output.running else CommandEnd.EXITED,
         summaries=parse_run_summaries(output.text),
     )
+
+
+def _join_folder(folder: str, inside: str) -> str:
+    return posixpath.join(folder, inside) if inside else folder
 
 
 def list_source_accesses(use: ToolUse) -> Iterator[SourceAccess]:

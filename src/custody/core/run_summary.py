@@ -12,6 +12,8 @@ TAIL_CHARACTERS_MAX = 1 << 17
 COUNT_DIGITS_MAX = 9
 PACKAGES = "go packages"
 """The runner in a summary that counts packages, not tests."""
+NO_TESTS = "no tests"
+"""The runner in a summary that says that no test ran."""
 
 _COLOR = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SECONDS = r"(?:in )?[\d.]+ ?m?s"
@@ -29,8 +31,8 @@ class RunnerSummary(Struct, frozen=True):
 class _Shape(Struct, frozen=True):
     """One runner's summary: the lines it is on, and the counts in such a line.
 
-    Groups of ``words``: p(assed), f(ailed), e(rrors), s(kipped), t(otal). With ``last`` only the last line counts: it
-    sums up the ones before.
+    Groups of ``words``: p(assed), f(ailed), e(rrors), s(kipped), t(otal), x for any failure. With ``last`` only the
+    last line counts: it sums up the ones before.
     """
 
     runner: str
@@ -42,6 +44,13 @@ class _Shape(Struct, frozen=True):
 
 
 _SHAPES = (
+    _Shape(
+        NO_TESTS,
+        "o test",
+        r"(?i)^(?:.{0,40}\bno tests? (?:files? )?(?:were )?(?:found|ran|to run|executed)\b|.*\[no test files\]"
+        r"|collected 0 items|testing: warning: no tests to run)",
+        r"(?P<p>)(?!)",
+    ),
     _Shape(
         "pytest",
         " in ",
@@ -58,7 +67,8 @@ _SHAPES = (
     _Shape(
         "cargo",
         "test result: ",
-        r"^test result: (?:ok|FAILED)\. (?P<p>\d+) passed; (?P<f>\d+) failed; (?P<s>\d+) ignored",
+        r"^(?:test result: (?:ok|FAILED)\. (?P<p>\d+) passed; (?P<f>\d+) failed; (?P<s>\d+) ignored"
+        r"|(?P<x>)error: \d+ targets? failed)",
     ),
     _Shape(
         "nextest",
@@ -71,7 +81,7 @@ _SHAPES = (
         PACKAGES,
         "\t",
         r"^(?:ok\s+\t?\S+\t(?:[\d.]+s|\(cached\))(?!.*\[no tests to run\])|FAIL\t\S+|FAIL$|panic: )",
-        r"(?P<p>)^ok|(?P<f>)^(?:FAIL\t|panic)",
+        r"(?P<p>)^ok|(?P<f>)^(?:FAIL|panic)",
     ),
     _Shape(
         "gotestsum",
@@ -216,7 +226,7 @@ def _read_summary(shape: _Shape, text: str) -> RunnerSummary | None:
     lines = list(_match_lines(shape, text))
     if not lines:
         return None
-    counts = dict.fromkeys("pfest", 0)
+    counts = dict.fromkeys("pfestx", 0)
     total = False
     for line in lines[-1:] if shape.last else lines:
         for match in re.finditer(shape.words or shape.line, line, re.MULTILINE):
@@ -224,7 +234,7 @@ def _read_summary(shape: _Shape, text: str) -> RunnerSummary | None:
                 if value is not None:
                     counts[name] += int(value[:COUNT_DIGITS_MAX]) if value else 1
                     total = total or name == "t"
-    failed = counts["f"] + counts["e"]
+    failed = max(counts["f"] + counts["e"], min(counts["x"], 1))
     passed = max(0, counts["t"] - failed - counts["s"]) if total else counts["p"]
     return RunnerSummary(shape.runner, passed, failed, counts["s"])
 
