@@ -57,6 +57,7 @@ from custody.graph.wire.report import (
     ImportOtlpReport,
 )
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
+from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
 from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.server.wire.tenancy import (
@@ -124,6 +125,7 @@ REPORTS: tuple[type[Report], ...] = (
     StoreReport,
     TeamPolicyReport,
     GateReport,
+    ReviewReport,
     GitHubBackfillReport,
     GitHubConnectReport,
     GitHubListReport,

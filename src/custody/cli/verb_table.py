@@ -14,6 +14,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "log": "List recorded sessions, or show one.",
                 "records": "List records, newest first.",
                 "report": "Write the pages of 'custody serve' as static files.",
+                "review": "Show what to read in a change, the riskiest first.",
                 "show": "Show one record.",
                 "stats": "Show how many lines agents wrote.",
                 "trust": "Show trust scores and record decisions about agents' changes.",
@@ -59,7 +60,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 
 COMMON_VERBS = frozenset(
     (
-        *("blame", "cite", "dupes", "gate", "graph", "log", "stats", "trust", "why"),
+        *("blame", "cite", "dupes", "gate", "graph", "log", "review", "stats", "trust", "why"),
         *("demo", "init", "rules", "verify", "doctor", "export", "import", "pull", "push", "serve"),
     )
 )
@@ -89,6 +90,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "records": "custody.ledger.cli",
         "remote": "custody.share.cli",
         "report": "custody.server.cli.serve",
+        "review": "custody.review.cli",
         "rules": "custody.cli.rules",
         "serve": "custody.server.cli.serve",
         "show": "custody.ledger.cli",

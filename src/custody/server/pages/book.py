@@ -23,15 +23,15 @@ from custody.server.pages.page import Page
 
 PAGES: tuple[Page, ...] = (
     *overview.PAGES,
-    *blame.PAGES,
-    *why.PAGES,
     *changes.PAGES,
     *change.PAGES,
+    *blame.PAGES,
+    *why.PAGES,
+    *sessions.PAGES,
     *trust.PAGES,
     *simulate.PAGES,
     *sources.PAGES,
     *graph.PAGES,
-    *sessions.PAGES,
     *state.PAGES,
 )
 BY_NAME = {page.name: page for page in PAGES}

@@ -10,7 +10,7 @@ from custody.server.page_data.changes import find_change_for_page, judge_change_
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
-WHOLE = ("no", "yes", "word")
+WHOLE = ("no", "yes")
 NAME = "the ref, pull request number, or first digits of the head commit"
 
 
@@ -34,12 +34,10 @@ def view_change(workspace: Workspace, params: PageParams) -> PageView:
 
 
 def view_change_verdict(workspace: Workspace, params: PageParams) -> PageView:
-    """Show the verdict on an open change; it takes a second, so pages load it later."""
-    name = params.require_text("change")
-    fields = {
-        "verdict": attempt_page_part(lambda: judge_change_for_page(workspace, params.memory.verdicts, name)),
-        "whole": params.choice("whole", WHOLE),
-    }
+    """Show the verdict on an open change, or the last one while the queue computes it."""
+    name, memory = params.require_text("change"), params.memory
+    verdict = attempt_page_part(lambda: judge_change_for_page(workspace, memory.verdicts, memory.work, name))
+    fields = {"verdict": verdict, "whole": params.choice("whole", WHOLE)}
     return PageView(title="Verdict", template="change_verdict.html", fields=fields)
 
 
@@ -69,9 +67,8 @@ PAGES = (
     Page(
         name="change-verdict",
         view=view_change_verdict,
-        takes={"change": NAME, "whole": "yes for expanded reasons, word for the verdict alone"},
+        takes={"change": NAME, "whole": "yes for expanded reasons"},
         part=True,
-        long=True,
     ),
     Page(
         name="evidence",

@@ -16,6 +16,7 @@ from msgspec import Struct
 from custody import __version__
 from custody.core.plural import count_noun, noun_for_count
 from custody.server.pages import charts, phrases
+from custody.server.pages.icons import render_icon
 from custody.server.pages.page import Page, PageView
 from custody.server.pages.phrases import escape_page_text, shorten_page_text
 
@@ -108,6 +109,10 @@ class PageEnvironment(Struct, frozen=True, kw_only=True):
     """The time of a report; None for served pages."""
     can_leave: bool = False
     """Whether the reader signed in, so that signing out makes sense."""
+    repository: str | None = None
+    """The name of the repository, for the header."""
+    is_recording: bool | None = None
+    """Whether an agent is recorded here; None if unknown."""
 
 
 class _PageLocation(Struct, frozen=True):
@@ -141,6 +146,7 @@ def render_page_view(view: PageView, page: Page, params: Mapping[str, str], fram
         served=links.served,
         policy=Markup(escape(FILE_POLICY)),
         scripts=[links.asset(name) for name in ("app.js", *view.scripts)],
+        styles=[links.asset(name) for name in ("app.css", *view.styles)],
         navigation=[(book_page.label, book_page.name) for book_page in frame.book if book_page.label is not None],
         to=_make_page_linker(links),
         here=_make_page_linker(links, page.name, params),
@@ -193,6 +199,7 @@ def load_template_environment() -> Environment:
     environment.globals.update(
         block=render_data_island, form=phrases, count_noun=count_noun, noun_for_count=noun_for_count, charts=charts
     )
+    environment.globals.update(icon=render_icon)
     environment.filters.update(short=shorten_page_text)
     return environment
 

@@ -3,8 +3,11 @@
 import unicodedata
 from datetime import UTC, datetime
 
+from custody.core.plural import count_noun
+
 DIGEST_CHARACTERS = 10
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
+JUST_NOW = 10
 
 
 def format_percent(part: float | None) -> str:
@@ -76,6 +79,18 @@ def format_seconds(seconds: float) -> str:
     if seconds < DAY:
         return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+def format_age(seconds: float) -> str:
+    """Return how long ago something was, in its largest unit.
+
+    >>> format_age(3), format_age(75), format_age(7260), format_age(90000)
+    ('just now', '1 minute ago', '2 hours ago', '1 day ago')
+    """
+    for size, noun in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
+        if seconds >= size:
+            return f"{count_noun(int(seconds // size), noun)} ago"
+    return "just now" if seconds < JUST_NOW else f"{int(seconds)} seconds ago"
 
 
 def _parse_page_timestamp(text: str) -> datetime:

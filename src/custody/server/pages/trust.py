@@ -98,7 +98,7 @@ def _read_past_timestamp(params: PageParams) -> str | None:
 
 
 PAGES = (
-    Page(name="trust", label="Trust", view=view_trust, takes={"after": "list the agents after this name"}),
+    Page(name="trust", label="Agents", view=view_trust, takes={"after": "list the agents after this name"}),
     Page(
         name="agent",
         section="trust",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 from urllib.parse import parse_qsl
 
+from msgspec.structs import replace
+
 from custody import __version__
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
@@ -11,10 +13,12 @@ from custody.server.app.tenancy import TokenScope
 from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.gatekeeper import is_over_tls, make_token_cookie_name
+from custody.server.page_data.site import PageSite, read_page_site
+from custody.server.page_data.work import WorkProgress
 from custody.server.pages.book import PAGES
 from custody.server.pages.frame import Asset, Frame, PageEnvironment, ServedLinks, load_page_assets, render_page_view
 from custody.server.pages.overview import encode_page_refresh_state
-from custody.server.pages.page import Page, PageParams
+from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, accepts_html_page, encode_problem_page
 from custody.server.route_kinds import await_or_http_404, get_read_note
 from custody.workspace.workspace import Workspace
@@ -24,6 +28,8 @@ FIRST = "/overview"
 LOGIN_BYTES_MAX = 16 * 1024
 FIELDS_MAX = 10
 """Signing in needs a token and a URL; longer forms are rejected unread."""
+WORK_REFRESH_SECONDS = 2
+"""When a browser opens a page again whose work is not finished."""
 CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -70,17 +76,29 @@ def _make_page_endpoint(page: Page) -> Endpoint:
         texts = {name: call.text(name) for name in page.takes}
         values = {name: value for name, value in texts.items() if value}
         params = PageParams(values, _make_page_note(call), call.service.memory)
-        around = PageEnvironment(
-            project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START
-        )
+
+        def make_frame(workspace: Workspace) -> Frame:
+            site = PageSite() if page.part else read_page_site(workspace, params.memory.site)
+            around = PageEnvironment(
+                project=call.grant.project,
+                version=__version__,
+                can_leave=call.grant.token_id != START,
+                repository=site.repository,
+                is_recording=site.is_recording,
+            )
+            return Frame(links=ServedLinks(), around=around, book=PAGES)
 
         def answer(workspace: Workspace) -> HttpAnswer:
-            frame = Frame(links=ServedLinks(), around=around, book=PAGES)
+            frame = make_frame(workspace)
             view = page.view(workspace, params)
             return _make_html_answer(render_page_view(view, page, values, frame), 404 if view.is_missing else 200)
 
-        name = (page.name, tuple(sorted(values.items())))
-        return await await_or_http_404(call.ask_long(name, answer) if page.long else call.ask(answer))
+        if not page.long:
+            return await await_or_http_404(call.ask(answer))
+        found = await await_or_http_404(call.ask_work((page.name, tuple(sorted(values.items()))), answer))
+        if not isinstance(found, WorkProgress):
+            return found
+        return _answer_work_progress(call, page, values, found, await call.ask(make_frame))
 
     return Endpoint(
         method="GET",
@@ -91,8 +109,23 @@ def _make_page_endpoint(page: Page) -> Endpoint:
         handle=handle,
         gives={200: HTML},
         parameters=tuple(Parameter(name, description) for name, description in page.takes.items()),
-        long=page.long,
     )
+
+
+def _answer_work_progress(
+    call: EndpointCall, page: Page, values: Mapping[str, str], progress: WorkProgress, frame: Frame
+) -> HttpAnswer:
+    """Return a page that shows how far its work is; browsers open it again by themselves.
+
+    Regions of an open page that are refreshed keep what they show (204).
+    """
+    is_script = call.request.headers.get("hx-request") == "true"
+    if is_script and not page.part:
+        return HttpAnswer(body=b"", status=204)
+    view = PageView(title=page.label or page.name.title(), template="working.html", fields={"progress": progress})
+    answer = _make_html_answer(render_page_view(view, page, values, frame), 202)
+    refresh = {} if is_script else {"refresh": str(WORK_REFRESH_SECONDS)}
+    return replace(answer, headers={**answer.headers, **refresh})
 
 
 def _make_page_note(call: EndpointCall) -> Note | None:
