@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,11 +24,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def edit(store: Store, at: int, **fields: object) -> None:
+def edit(store: Store, at: int, **fields: Any) -> None:
     store.append([an_arrival("edit", id=f"edit{at}", at=f"2026-01-31T12:00:{at:02}Z", **fields)])
 
 
-def call(store: Store, at: int, command: str = "pytest", status: str = "ok", **fields: object) -> None:
+def call(store: Store, at: int, command: str = "pytest", status: str = "ok", **fields: Any) -> None:
     moment = f"2026-01-31T12:00:{at:02}Z"
     store.append(
         [
