@@ -35,6 +35,7 @@ COMMITS = {
     "12": "2dfdb86f",
     "13": "644467bb",
     "14": "50615777",
+    "15": "2a305546",
 }
 """The commit that made each store. A name starts with the schema's version; the rest says how it differs from the
 migrations of today."""

@@ -17,7 +17,7 @@ from custody.core.ids import AgentName, CallId, CommitSha, SessionId, content_ha
 from custody.core.paths import Lines, RepoPath
 from custody.core.run_summary import parse_run_summaries
 from custody.core.views import (
-    CommandOutcome,
+    CommandExit,
     CommandRecord,
     CommitLink,
     FileEdit,
@@ -154,11 +154,7 @@ def list_command_records(use: ToolUse) -> Iterator[CommandRecord]:
         folder=strip_unstorable_characters(_join_folder(use.folder or use.cwd or "", use.ran.folder)) or None,
         root=None if use.root is None else strip_unstorable_characters(use.root),
         code=None if output.code is None or abs(output.code) > CODE_MAX else output.code,
-        end=CommandOutcome.REFUSED
-        if output.refused
-        else CommandOutcome.RUNNING
-        if output.running
-        else CommandOutcome.EXITED,
+        end=CommandExit.REFUSED if output.refused else CommandExit.RUNNING if output.running else CommandExit.EXITED,
         summaries=parse_run_summaries(output.text),
     )
 

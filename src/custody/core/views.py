@@ -146,7 +146,7 @@ class ToolCall(Struct, frozen=True):
     about: str | None = None
 
 
-class CommandOutcome(Enum):
+class CommandExit(Enum):
     """How a recorded command ended, as far as its call reports it."""
 
     EXITED = "exited"
@@ -170,7 +170,7 @@ class CommandRecord(Struct, frozen=True):
     folder: str | None = None
     root: str | None = None
     code: int | None = None
-    end: CommandOutcome = CommandOutcome.EXITED
+    end: CommandExit = CommandExit.EXITED
     summaries: tuple[RunnerSummary, ...] = ()
 
 

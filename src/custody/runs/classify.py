@@ -27,7 +27,7 @@ from custody.runs.tables import (
     SCRIPTS,
 )
 
-CommandWords = tuple[str | None, ...]
+WordList = tuple[str | None, ...]
 NO_RULES = ReviewRules()
 LAYERS_MAX = 12
 """Maximum number of wrappers around a command."""
@@ -129,7 +129,7 @@ def _known_commands() -> Mapping[tuple[str, ...], tuple[CommandKind, str]]:
     return known
 
 
-def classify_command(words: CommandWords, rules: ReviewRules = NO_RULES) -> ClassifiedCommand:
+def classify_command(words: WordList, rules: ReviewRules = NO_RULES) -> ClassifiedCommand:
     """Return what a command does, by its words after assignments.
 
     >>> found = classify_command(("uv", "run", "pytest", "-q", "tests/a.py"))
@@ -145,7 +145,7 @@ def classify_command(words: CommandWords, rules: ReviewRules = NO_RULES) -> Clas
     return replace(found, folder=folder or found.folder)
 
 
-def _match_own_command(words: CommandWords, rules: ReviewRules) -> ClassifiedCommand | None:
+def _match_own_command(words: WordList, rules: ReviewRules) -> ClassifiedCommand | None:
     """Return the kind of a command that the project's rules list, by its first words."""
     for kind in (CommandKind.TEST, CommandKind.BUILD, CommandKind.LINT, CommandKind.TYPES, CommandKind.FORMAT):
         for command in getattr(rules, f"{kind.value}_commands"):
@@ -189,7 +189,7 @@ IN_CONTAINER = frozenset("docker docker-compose podman kubectl".split())
 SHELLS = frozenset("bash sh zsh dash ksh fish".split())
 
 
-def unwrap_command(words: CommandWords) -> tuple[CommandWords, str]:
+def unwrap_command(words: WordList) -> tuple[WordList, str]:
     """Return a command without its wrappers, and the folder that they name.
 
     For ``bash -c TEXT`` the words are an empty one and the text.
@@ -207,7 +207,7 @@ def unwrap_command(words: CommandWords) -> tuple[CommandWords, str]:
     return words, folder
 
 
-def _unwrap_once(name: str, words: CommandWords) -> tuple[CommandWords | None, str]:
+def _unwrap_once(name: str, words: WordList) -> tuple[WordList | None, str]:
     if name in SHELLS:
         return _unwrap_shell(words), ""
     if name == "timeout" or name == "gtimeout":
@@ -238,7 +238,7 @@ def _is_tool_path(word: str | None) -> bool:
     return name in ("artisan", "phpunit", "pest", "rspec", "rails", "rake") and "." not in name
 
 
-def _unwrap_shell(words: CommandWords) -> CommandWords | None:
+def _unwrap_shell(words: WordList) -> WordList | None:
     """Return the text of ``bash -c``, marked; the script of ``bash run.sh`` is a command."""
     for place, word in enumerate(words[1:], start=1):
         if word is None:
@@ -251,7 +251,7 @@ def _unwrap_shell(words: CommandWords) -> CommandWords | None:
     return None
 
 
-def _unwrap_python(words: CommandWords) -> CommandWords | None:
+def _unwrap_python(words: WordList) -> WordList | None:
     """Return the module of ``python -m``, or the script with its name."""
     for place, word in enumerate(words[1:], start=1):
         if word is None or word in ("-c", "-"):
@@ -264,7 +264,7 @@ def _unwrap_python(words: CommandWords) -> CommandWords | None:
     return None
 
 
-def _skip_options(words: CommandWords, name: str) -> tuple[CommandWords, str]:
+def _skip_options(words: WordList, name: str) -> tuple[WordList, str]:
     """Return the words after a wrapper's options, and the folder that an option names."""
     place, folder = 0, ""
     while place < len(words):
@@ -280,7 +280,7 @@ def _skip_options(words: CommandWords, name: str) -> tuple[CommandWords, str]:
     return words[place:], folder
 
 
-def _drop_assignments(words: CommandWords) -> CommandWords:
+def _drop_assignments(words: WordList) -> WordList:
     place = 0
     while place < len(words) and "=" in (words[place] or "") and (words[place] or "").split("=")[0].isidentifier():
         place += 1
@@ -290,7 +290,7 @@ def _drop_assignments(words: CommandWords) -> CommandWords:
 # --- the command itself -----------------------------------------------------------------------------------------------
 
 
-def _classify_unwrapped(words: CommandWords) -> ClassifiedCommand:
+def _classify_unwrapped(words: WordList) -> ClassifiedCommand:
     if not words or words[0] is None:
         return OTHER
     name = words[0].removesuffix(".cmd").removesuffix(".exe").removesuffix(".bat")
@@ -315,12 +315,12 @@ def _classify_unwrapped(words: CommandWords) -> ClassifiedCommand:
     return ClassifiedCommand(CommandKind.PROGRAM, name) if name in PROGRAMS or is_script else OTHER
 
 
-def _runs_nothing(name: str, words: CommandWords) -> bool:
+def _runs_nothing(name: str, words: WordList) -> bool:
     own = ASIDE_BY_PROGRAM.get(name, frozenset())
     return any(word in ASIDE or word in own for word in words[1:] if word is not None and word != "-V")
 
 
-def _match_known(name: str, words: CommandWords) -> tuple[CommandKind, str, CommandWords] | None:
+def _match_known(name: str, words: WordList) -> tuple[CommandKind, str, WordList] | None:
     """Return the row whose words start the command, the longest first, and the words after it."""
     known = _known_commands()
     plain = [(place, word) for place, word in enumerate(words[1:], start=1) if _is_plain(word)]
@@ -337,7 +337,7 @@ def _is_plain(word: str | None) -> bool:
     return word is not None and not word.startswith(("-", "+"))
 
 
-def _adjust_known(name: str, kind: CommandKind, runner: str, words: CommandWords) -> tuple[CommandKind, str]:
+def _adjust_known(name: str, kind: CommandKind, runner: str, words: WordList) -> tuple[CommandKind, str]:
     """Return the kind with the options that change it."""
     texts = [word for word in words if word is not None]
     if name in ("tox", "nox"):
@@ -353,7 +353,7 @@ def _adjust_known(name: str, kind: CommandKind, runner: str, words: CommandWords
     return kind, runner
 
 
-def _classify_goals(name: str, words: CommandWords) -> ClassifiedCommand:
+def _classify_goals(name: str, words: WordList) -> ClassifiedCommand:
     """Return what the goals of ``make``, ``npm run`` and the like do, by their names."""
     before, after = _split_at_dashes(words[1:])
     goals, rest, folder = list[str](), [word or "?" for word in after], ""
@@ -376,7 +376,7 @@ def _classify_goals(name: str, words: CommandWords) -> ClassifiedCommand:
     return _classify_goal_names(name, goals, rest, folder)
 
 
-def _split_at_dashes(words: CommandWords) -> tuple[CommandWords, CommandWords]:
+def _split_at_dashes(words: WordList) -> tuple[WordList, WordList]:
     place = words.index("--") if "--" in words else len(words)
     return words[:place], words[place + 1 :]
 
@@ -433,7 +433,7 @@ def _split_goal(goal: str) -> list[str]:
 # --- scope ------------------------------------------------------------------------------------------------------------
 
 
-def _read_scope(name: str, runner: str, rest: CommandWords) -> tuple[tuple[str, ...], bool, str]:
+def _read_scope(name: str, runner: str, rest: WordList) -> tuple[tuple[str, ...], bool, str]:
     """Return the paths and filters that a command names, whether it leaves out tests, and the folder of its options."""
     names, partial, folder = list[str](), False, ""
     key = "pytest" if runner == "pytest" else name
@@ -458,7 +458,7 @@ def _read_scope(name: str, runner: str, rest: CommandWords) -> tuple[tuple[str, 
     return tuple(names), partial, folder
 
 
-def _pair_options(words: CommandWords, takes: frozenset[str]) -> Iterator[tuple[str | None, str | None]]:
+def _pair_options(words: WordList, takes: frozenset[str]) -> Iterator[tuple[str | None, str | None]]:
     """Yield words without options that say nothing; an option that names a part comes with its value."""
     place = 0
     while place < len(words):

@@ -8,7 +8,7 @@ from msgspec import Struct
 from custody.core.ids import AgentName, CallId, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.run_summary import parse_stored_summaries
-from custody.core.views import CommandOutcome, CommandRecord, FileState, Session
+from custody.core.views import CommandExit, CommandRecord, FileState, Session
 from custody.store import Store, make_sql_placeholders
 from custody.store.db import SqlValue
 from custody.store.tables import bytes_from_sql, integer_from_sql
@@ -93,7 +93,7 @@ def _stored_command_from_row(row: Sequence[SqlValue]) -> StoredCommand:
         folder=None if folder is None else str(folder),
         root=None if root is None else str(root),
         code=None if code is None else integer_from_sql(code),
-        end=CommandOutcome(str(ended)),
+        end=CommandExit(str(ended)),
         summaries=parse_stored_summaries(str(summaries)),
     )
     ref = RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq)))

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from custody.capture.shell import ShellStep, parse_shell_steps
 from custody.core.run_summary import NO_TESTS, PACKAGES, RunnerSummary, parse_run_summaries
-from custody.core.views import CommandOutcome, CommandRecord
-from custody.runs.classify import OTHER, ClassifiedCommand, CommandWords, classify_command
+from custody.core.views import CommandExit, CommandRecord
+from custody.runs.classify import OTHER, ClassifiedCommand, WordList, classify_command
 from custody.runs.model import CommandKind, CommandRun, RunCounts, RunCoverage, RunResult, RunScope
 from custody.runs.rules import ReviewRules
 from custody.runs.tables import ANY
@@ -67,7 +67,7 @@ class _StepRun(Struct, frozen=True):
     are the runners whose summary can be trusted, None for all.
     """
 
-    words: CommandWords
+    words: WordList
     folder: str | None
     kept: bool
     blamed: bool
@@ -166,7 +166,7 @@ def _walk_list(steps: Sequence[ShellStep], place: _Place, rules: ReviewRules) ->
         place = replace(place, folder=_enter_folder(pipeline, place.folder))
 
 
-def _sets(words: CommandWords, letter: str, name: str) -> bool:
+def _sets(words: WordList, letter: str, name: str) -> bool:
     return any(
         word == name or (word is not None and word[:1] == "-" and word[1:2] != "-" and letter in word[1:])
         for word in words[1:]
@@ -183,11 +183,11 @@ def _split_pipelines(steps: Sequence[ShellStep]) -> list[list[ShellStep]]:
     return pipelines
 
 
-def _first_word(words: CommandWords) -> str:
+def _first_word(words: WordList) -> str:
     return (words[0] or "") if words else ""
 
 
-def _plain_words(step: ShellStep) -> CommandWords:
+def _plain_words(step: ShellStep) -> WordList:
     """Return a step's words after the keywords of a block."""
     words = step.words
     while words and words[0] in (BODIES | KEYWORDS):
@@ -329,7 +329,7 @@ def _to_command_run(
 
 def _judge_step(record: CommandRecord, step: _StepRun, summaries: tuple[RunnerSummary, ...]) -> tuple[RunResult, bool]:
     """Return the result of a step, and whether it rests on the output."""
-    if record.end is not CommandOutcome.EXITED:
+    if record.end is not CommandExit.EXITED:
         return RunResult.UNKNOWN, False
     passed, failed = sum(each.passed for each in summaries), sum(each.failed for each in summaries)
     if record.code == 0 and step.kept:

@@ -128,7 +128,7 @@ GOALS = frozenset(
 )
 """Programs that run a named goal, target, task or script of the project."""
 GOAL_WORDS = frozenset("run run-script task tasks exec".split())
-"""CommandWords between such a program and its goals."""
+"""WordList between such a program and its goals."""
 BUILDS_BY_DEFAULT = frozenset(("make", "gmake"))
 GOAL_KINDS: Mapping[str, str] = MappingProxyType(
     {

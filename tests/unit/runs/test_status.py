@@ -2,7 +2,7 @@
 
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.run_summary import parse_run_summaries
-from custody.core.views import CommandOutcome, CommandRecord
+from custody.core.views import CommandExit, CommandRecord
 from custody.runs.model import CommandKind, CommandRun, RunResult
 from custody.runs.rules import ReviewRules
 from custody.runs.status import read_command_runs
@@ -137,7 +137,7 @@ def test_a_run_fails_if_its_status_or_its_summary_shows_it(command: str, code: i
 
 
 def test_a_refused_or_running_command_has_no_result() -> None:
-    for end in (CommandOutcome.REFUSED, CommandOutcome.RUNNING):
+    for end in (CommandExit.REFUSED, CommandExit.RUNNING):
         assert runs("pytest", 0, PASS, end=end)[0].result is RunResult.UNKNOWN
 
 

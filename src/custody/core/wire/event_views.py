@@ -12,7 +12,7 @@ from custody.core.run_summary import parse_run_summaries
 from custody.core.views import (
     CallStatus,
     Change,
-    CommandOutcome,
+    CommandExit,
     CommandRecord,
     CommitLink,
     Decision,
@@ -164,7 +164,7 @@ def _command_records_from_event(event: CallEvent) -> tuple[CommandRecord, ...]:
             folder=folder if isinstance(folder, str) else None,
             root=event.worktree,
             code=code if known else {"ok": 0, "failed": 1}.get(event.status),
-            end=CommandOutcome.REFUSED if event.status == "abandoned" else CommandOutcome.EXITED,
+            end=CommandExit.REFUSED if event.status == "abandoned" else CommandExit.EXITED,
             summaries=parse_run_summaries("\n".join(text for text in texts if isinstance(text, str))),
         ),
     )
