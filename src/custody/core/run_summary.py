@@ -19,13 +19,19 @@ _COLOR = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SECONDS = r"(?:in )?[\d.]+ ?m?s"
 
 
+class RunCounts(Struct, frozen=True):
+    """The tests that a runner's own summary counts."""
+
+    passed: int
+    failed: int = 0
+    skipped: int = 0
+
+
 class RunnerSummary(Struct, frozen=True):
     """The counts of one test runner in an output."""
 
     runner: str
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
+    counts: RunCounts
 
 
 class _Shape(Struct, frozen=True):
@@ -211,7 +217,7 @@ def parse_run_summaries(output: str) -> tuple[RunnerSummary, ...]:
     """Return the summaries of test runners in an output, one for each runner.
 
     >>> parse_run_summaries("..F\\n1 failed, 2 passed in 0.12s\\n")
-    (RunnerSummary(runner='pytest', passed=2, failed=1, skipped=0),)
+    (RunnerSummary(runner='pytest', counts=RunCounts(passed=2, failed=1, skipped=0)),)
     >>> parse_run_summaries("5 tests are still missing")
     ()
     """
@@ -236,7 +242,7 @@ def _read_summary(shape: _Shape, text: str) -> RunnerSummary | None:
                     total = total or name == "t"
     failed = max(counts["f"] + counts["e"], min(counts["x"], 1))
     passed = max(0, counts["t"] - failed - counts["s"]) if total else counts["p"]
-    return RunnerSummary(shape.runner, passed, failed, counts["s"])
+    return RunnerSummary(shape.runner, RunCounts(passed, failed, counts["s"]))
 
 
 def _match_lines(shape: _Shape, text: str) -> Iterator[str]:
@@ -247,17 +253,18 @@ def _match_lines(shape: _Shape, text: str) -> Iterator[str]:
 def format_run_summaries(summaries: tuple[RunnerSummary, ...]) -> str:
     """Return summaries as one text for a table; ``parse_stored_summaries`` reads it.
 
-    >>> format_run_summaries((RunnerSummary("pytest", 5, 1),))
+    >>> format_run_summaries((RunnerSummary("pytest", RunCounts(5, 1)),))
     'pytest:5:1:0'
     """
-    return "\n".join(f"{each.runner}:{each.passed}:{each.failed}:{each.skipped}" for each in summaries)
+    rows = ((each.runner, each.counts) for each in summaries)
+    return "\n".join(f"{runner}:{counts.passed}:{counts.failed}:{counts.skipped}" for runner, counts in rows)
 
 
 def parse_stored_summaries(text: str) -> tuple[RunnerSummary, ...]:
     """Return the summaries that ``format_run_summaries`` wrote.
 
     >>> parse_stored_summaries("pytest:5:1:0")
-    (RunnerSummary(runner='pytest', passed=5, failed=1, skipped=0),)
+    (RunnerSummary(runner='pytest', counts=RunCounts(passed=5, failed=1, skipped=0)),)
     """
     rows = (line.split(":") for line in text.splitlines())
-    return tuple(RunnerSummary(runner, int(p), int(f), int(s)) for runner, p, f, s in rows)
+    return tuple(RunnerSummary(runner, RunCounts(int(p), int(f), int(s))) for runner, p, f, s in rows)

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.capture.shell import ShellStep, parse_shell_steps
-from custody.core.run_summary import NO_TESTS, PACKAGES, RunnerSummary, parse_run_summaries
+from custody.core.run_summary import NO_TESTS, PACKAGES, RunCounts, RunnerSummary, parse_run_summaries
 from custody.core.views import CommandExit, CommandRecord
 from custody.runs.classify import OTHER, ClassifiedCommand, WordList, classify_command
-from custody.runs.model import CommandKind, CommandRun, RunCounts, RunCoverage, RunResult, RunScope
+from custody.runs.model import CommandKind, CommandRun, RunCoverage, RunResult, RunScope
 from custody.runs.rules import ReviewRules
 from custody.runs.tables import ANY
 
@@ -308,7 +308,7 @@ def _to_command_run(
 ) -> CommandRun:
     result, from_output = _judge_step(record, step, summaries)
     counted = [each for each in summaries if each.runner not in (PACKAGES, NO_TESTS)]
-    sums = [sum(getattr(each, name) for each in counted) for name in ("passed", "failed", "skipped")]
+    sums = [sum(getattr(each.counts, name) for each in counted) for name in ("passed", "failed", "skipped")]
     return CommandRun(
         agent=record.agent,
         session=record.session,
@@ -331,7 +331,8 @@ def _judge_step(record: CommandRecord, step: _StepRun, summaries: tuple[RunnerSu
     """Return the result of a step, and whether it rests on the output."""
     if record.end is not CommandExit.EXITED:
         return RunResult.UNKNOWN, False
-    passed, failed = sum(each.passed for each in summaries), sum(each.failed for each in summaries)
+    passed = sum(each.counts.passed for each in summaries)
+    failed = sum(each.counts.failed for each in summaries)
     if record.code == 0 and step.kept:
         empty = bool(summaries) and not passed and not failed
         silent = step.found.runner == "go" and not passed and "-json" not in step.words

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.run_summary import format_run_summaries, parse_run_summaries, parse_stored_summaries
+from custody.core.run_summary import RunCounts, format_run_summaries, parse_run_summaries, parse_stored_summaries
 from tests.builders.table import table
 
 SUMMARIES = [
@@ -55,8 +55,11 @@ SUMMARIES = [
 
 @table("output, runner, passed, failed, skipped", SUMMARIES)
 def test_the_counts_of_a_runner_are_read(output: str, runner: str, passed: int, failed: int, skipped: int) -> None:
-    counts = {(each.runner, each.passed, each.failed, each.skipped) for each in parse_run_summaries(f"log\n{output}\n")}
-    assert (runner, passed, failed, skipped) in counts, counts
+    counts = {
+        (each.runner, each.counts.passed, each.counts.failed, each.counts.skipped)
+        for each in parse_run_summaries(f"log\n{output}\n")
+    }
+    assert found[runner] == RunCounts(passed, failed, skipped)
 
 
 def test_words_that_only_resemble_a_summary_are_none() -> None:
