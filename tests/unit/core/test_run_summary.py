@@ -55,10 +55,7 @@ SUMMARIES = [
 
 @table("output, runner, passed, failed, skipped", SUMMARIES)
 def test_the_counts_of_a_runner_are_read(output: str, runner: str, passed: int, failed: int, skipped: int) -> None:
-    counts = {
-        (each.runner, each.counts.passed, each.counts.failed, each.counts.skipped)
-        for each in parse_run_summaries(f"log\n{output}\n")
-    }
+    found = {each.runner: each.counts for each in parse_run_summaries(f"log\n{output}\n")}
     assert found[runner] == RunCounts(passed, failed, skipped)
 
 
