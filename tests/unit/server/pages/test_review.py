@@ -25,6 +25,7 @@ from custody.server.pages.review import make_review_page
 from custody.terminal.syntax import CodePart, color_code_lines
 from tests.builders.judged import Judged
 from tests.builders.rendered import HOSTILE, acts, in_files, nodes_of, rendered, words_of
+
 ELEMENTS_MAX, HTML_BYTES_MAX = 1_500, 150_000
 CHANGED: dict[bytes, bytes] = {b"auth/login.py": b"def login():\n    pass\n", b"logo.bin": b"\0\1"}
 
