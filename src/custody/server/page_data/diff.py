@@ -128,7 +128,7 @@ def _read_last_subject(commits: Sequence[Commit]) -> str:
     return commits[0].subject.decode("utf-8", "replace") if commits else ""
 
 
-class HunkReader:
+class DiffReader:
     """Reads the lines of hunks with up to three unchanged lines around them; each file is read and colored once."""
 
     def __init__(self, workspace: Workspace) -> None:

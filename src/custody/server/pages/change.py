@@ -11,7 +11,7 @@ from custody.review.wire import ReviewReport
 from custody.server.app.questions import NameNotFound, map_errors_to_404, require_project_repository
 from custody.server.page_data.cache import make_page_cache_key
 from custody.server.page_data.changes import find_change_for_page, judge_change_for_page, read_change_page
-from custody.server.page_data.diff import ChangeDiff, HunkReader, read_change_diff
+from custody.server.page_data.diff import ChangeDiff, DiffReader, read_change_diff
 from custody.server.page_data.late import LateAnswer
 from custody.server.page_data.review import review_change_for_page
 from custody.server.pages import review
@@ -84,7 +84,7 @@ def view_change_hunk(workspace: Workspace, params: PageParams) -> PageView:
     late = _read_review(workspace, params, diff)
     report = None if isinstance(late, str) else late.answer
     found = None if report is None else next((hunk for hunk in report.hunks if hunk.id == id_), None)
-    lines = render_box_lines(HunkReader(workspace), diff.hunks[id_], found, () if report is None else report.reasons)
+    lines = render_box_lines(DiffReader(workspace), diff.hunks[id_], found, () if report is None else report.reasons)
     box = HunkBox(number=0, hunk=diff.hunks[id_], lines=lines, report=found)
     fields = {**_make_common_fields(params, diff, report), "box": box}
     return PageView(title=diff.title, template="change_hunk.html", fields=fields, styles=STYLES)

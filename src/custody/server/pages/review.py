@@ -8,7 +8,7 @@ from custody.core.plural import count_noun
 from custody.gate.wire.report import ReasonReport
 from custody.intake.settings.agent_table import get_agent_title
 from custody.review.wire import HunkAuthor, HunkReport, ReviewReport
-from custody.server.page_data.diff import ChangeDiff, DiffHunk, HunkReader
+from custody.server.page_data.diff import ChangeDiff, DiffHunk, DiffReader
 from custody.server.pages.diff_lines import HunkHtml, LineNote, render_hunk_lines
 from custody.workspace.workspace import Workspace
 
@@ -94,7 +94,7 @@ def make_review_page(
     if wanted in ids:
         start = ids.index(wanted)
     reasons = () if report is None else report.reasons
-    reader = HunkReader(workspace)
+    reader = DiffReader(workspace)
     elements = size = 0
     boxes: list[HunkBox] = []
     for number, id_ in enumerate(ids[start : start + HUNKS_SHOWN], start + 1):
@@ -118,7 +118,7 @@ def _order_hunks(diff: ChangeDiff, order: Iterable[str]) -> list[str]:
 
 
 def render_box_lines(
-    reader: HunkReader,
+    reader: DiffReader,
     hunk: DiffHunk,
     report: HunkReport | None,
     reasons: Sequence[ReasonReport],

@@ -16,7 +16,7 @@ from custody.review.app.review import ReviewRequest, review_change
 from custody.review.wire import ReviewReport
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data import review as review_data
-from custody.server.page_data.diff import HunkReader, read_change_diff
+from custody.server.page_data.diff import DiffReader, read_change_diff
 from custody.server.page_data.work import WorkQueue
 from custody.server.pages.code import compare_words, render_code_line
 from custody.server.pages.frame import ServedLinks
@@ -183,7 +183,7 @@ def test_removed_lines_keep_their_numbers_and_changed_words_are_marked(judged: J
     new = old.replace("compute(9)", "compute(90)").replace("line_15 = compute(15)\n", "")
     head = judged.built.commit({b"m.py": new.encode()}, first)
     diff = read_change_diff(judged.workspace, f"{first}..{head}")
-    lines = [line for hunk in diff.hunks.values() for line in HunkReader(judged.workspace).read_lines(hunk)]
+    lines = [line for hunk in diff.hunks.values() for line in DiffReader(judged.workspace).read_lines(hunk)]
     by_old = {line.old: line.text for line in lines if line.old is not None}
     by_new = {line.new: line.text for line in lines if line.new is not None}
     assert all(old.splitlines()[number - 1] == text for number, text in by_old.items())
