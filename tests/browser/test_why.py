@@ -15,6 +15,7 @@ LINE = "/why?file=src/till/tax.py&line=8"
 def test_the_chain_is_drawn_and_sound(look: Look, theme: str) -> None:
     window = look(theme=theme)
     page = window.go(LINE)
+    page.wait_for_selector(".chain > li")
     links = page.locator(".chain > li")
     drawn = [re.findall(r"c-(\w+)", one.get_attribute("class") or "")[0] for one in links.all()]
     assert drawn[:2] == ["line", "prompt"] and {"commit", "call", "sources", "session", "standing"} <= set(drawn)

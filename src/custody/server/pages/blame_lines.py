@@ -45,6 +45,7 @@ class BlameRow(Struct, frozen=True):
     """A line of the page; ``about`` describes its author, ``first`` marks the first line of a block."""
 
     number: int
+    text: str
     code: Markup
     about: dict[str, Any]
     first: bool
@@ -157,8 +158,10 @@ class FileLines:
         for first, last, place in self._runs:
             for number in range(max(first, self.start), min(last, self.end) + 1):
                 about = self._about[place]
-                code = render_code_line(colored[number - self.start])
-                yield BlameRow(number, code, about, number in (first, self.start), self.only.fades(about))
+                text, code = self._blamed.texts[number - 1], render_code_line(colored[number - self.start])
+                yield BlameRow(
+                    number, escape_page_text(text), code, about, number in (first, self.start), self.only.fades(about)
+                )
 
     @property
     def end(self) -> int:
