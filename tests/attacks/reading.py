@@ -11,13 +11,15 @@ from tests.attacks.target import Target
 from tests.builders.service import ALL
 
 BOOK = AttackBook()
+REQUESTS_MAX = 60
+"""A page that takes long shows its progress first."""
 
 
 def require_reads(target: Target) -> None:
     """Make the gate judge a trusted agent's change on a base that requires that a second person read it."""
     policy = target.ground.policy()
-    gate = "[gate]\n" if "[gate]" in policy else ""
-    policy = policy.replace("[gate]\n", '[gate]\nreads = "on"\n') if not gate else f'{policy}\n[gate]\nreads = "on"\n'
+    policy = policy if "[gate]" in policy else f"{policy}\n[gate]\n"
+    policy = policy.replace("[gate]\n", '[gate]\nreads = "on"\n')
     base = target.commit({**target.files, b"custody.toml": policy.encode()}, ref="refs/heads/strict")
     target.change = f"{base}..{target.ground.heads['trusted']}"
 
@@ -71,7 +73,11 @@ def typed_reads(target: Target) -> None:
 def reads_from_the_page(target: Target) -> None:
     held = {"cookie": f"custody_token={ALL}", "accept": "text/html", "origin": "http://127.0.0.1"}
     with target.service() as service:
-        page = service.client.get("/change-people", params={"change": target.change}, headers=held).text
+        page = ""
+        for _ in range(REQUESTS_MAX):
+            page = service.client.get("/change-people", params={"change": target.change}, headers=held).text
+            if 'action="/mark-read"' in page:
+                break
         form = page.partition('action="/mark-read"')[2].partition("</form>")[0]
         fields = [(name, unescape(value)) for name, value in findall(r'name="(\w+)" value="([^"]*)"', form)]
         data: dict[str, list[str]] = {}
