@@ -3,6 +3,9 @@
 from html import unescape
 from re import findall
 
+from custody.people.reads import list_change_reads
+from custody.workspace.workspace import Workspace
+from tests.attacks.authorship import propose_unseen
 from tests.attacks.decisions import A1
 from tests.attacks.ground import ANA, APP, an_event_of
 from tests.attacks.model import WayIn
@@ -52,10 +55,9 @@ def own_hunks_read(target: Target) -> None:
     check=check_still_unread,
 )
 def typed_reads(target: Target) -> None:
-    listed = target.run("read", target.change, "--json").out
-    hunks = findall(r'"id":"([0-9a-f]{64}(?:-\d+)?)"', listed.replace("DIGEST", "0" * 64))
+    hunks = [hunk.id for hunk in list_change_reads(Workspace(target.home.path), target.change).hunks]
     base, _, head = target.change.partition("..")
-    for number, hunk in enumerate(hunks or ["0" * 64]):
+    for number, hunk in enumerate(hunks):
         for via, witness in (("approval", None), ("page", {"kind": "host", "by": "github:ana"})):
             fields = {"person": "github:ana", "hunk": hunk, "path": APP, "head_commit": head, "base": base, "via": via}
             target.record(
@@ -86,3 +88,16 @@ def reads_from_the_page(target: Target) -> None:
         service.client.cookies.clear()
         answer = service.client.post("/mark-read", data=data, headers=held, follow_redirects=False)
         assert answer.status_code in (303, 401, 403), answer.text
+
+
+@BOOK.attack(A1, WayIn.CLI, does="says with custody author that a reviewer wrote its lines", prepare=propose_unseen)
+def authored_by_a_reviewer(target: Target) -> None:
+    head = target.change.partition("..")[2]
+    for name in ("ana", ANA):
+        target.run("author", APP, head, "--actor", name, "--message", "typed by hand")
+
+
+@BOOK.attack(A1, WayIn.CLI, WayIn.HOOK, does="says with custody author that a person wrote its recorded lines")
+def authored_over_its_record(target: Target) -> None:
+    target.run("author", APP, target.topic, "--actor", "ana")
+    target.record(an_event_of("author", person="ana", path=APP, text=target.topic_text, id="typed-author"))
