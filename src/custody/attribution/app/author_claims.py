@@ -37,7 +37,7 @@ def add_author_claims(
 
 
 def _find_statements(evidence: AttributionContext, version: FileVersion) -> LineStatements:
-    """Return the statements about each line: it is in a run of claimed lines, at least one of which is telling."""
+    """Return the statements about each line that is in a run of claimed lines with at least one telling line."""
     found: dict[int, tuple[AuthorStatement, ...]] = {}
     for claim in list_author_claims(evidence.store, CLAIMS_MAX):
         content = claim.view.text.content
