@@ -32,6 +32,7 @@ class Browser:
 
     def page(self, next_: str = "/changes") -> str:
         held = {"cookie": f"custody_token={self.token}", "accept": "text/html"}
+        answer: Any = None
         for _ in range(REQUESTS_MAX):
             answer = self.made.client.get("/change-people", params={"change": self.change, "next": next_}, headers=held)
             if answer.status_code != 202:
