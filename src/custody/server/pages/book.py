@@ -12,6 +12,7 @@ from custody.server.pages import (
     changes,
     graph,
     overview,
+    search,
     sessions,
     simulate,
     sources,
@@ -33,6 +34,7 @@ PAGES: tuple[Page, ...] = (
     *sources.PAGES,
     *graph.PAGES,
     *state.PAGES,
+    *search.PAGES,
 )
 BY_NAME = {page.name: page for page in PAGES}
 
