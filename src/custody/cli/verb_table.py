@@ -14,6 +14,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "log": "List recorded sessions, or show one.",
                 "records": "List records, newest first.",
                 "report": "Write the pages of 'custody serve' as static files.",
+                "review": "Show what to read in a change, the riskiest first.",
+                "search": "Search sessions by words of prompts, commands, files and commits.",
                 "show": "Show one record.",
                 "stats": "Show how many lines agents wrote.",
                 "trust": "Show trust scores and record decisions about agents' changes.",
@@ -59,8 +61,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 
 COMMON_VERBS = frozenset(
     (
-        *("blame", "cite", "dupes", "gate", "graph", "log", "stats", "trust", "why"),
-        *("demo", "init", "rules", "verify", "doctor", "export", "import", "pull", "push", "serve"),
+        *("blame", "cite", "dupes", "gate", "log", "review", "search", "stats", "trust", "why"),
+        *("demo", "init", "rules", "verify", "doctor", "import", "pull", "serve"),
     )
 )
 """What 'custody --help' lists, so that it fits on a screen; 'custody help' lists all."""
@@ -89,7 +91,9 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "records": "custody.ledger.cli",
         "remote": "custody.share.cli",
         "report": "custody.server.cli.serve",
+        "review": "custody.review.cli",
         "rules": "custody.cli.rules",
+        "search": "custody.search.cli",
         "serve": "custody.server.cli.serve",
         "show": "custody.ledger.cli",
         "stats": "custody.attribution.cli",

@@ -313,22 +313,6 @@ def list_prompts_of_sessions(store: Store, sessions: Collection[SessionId]) -> l
     return store.views.look_up(Prompt, f"session IN ({make_sql_placeholders(sessions)})", sorted(sessions))
 
 
-def find_sessions_by_prompt(store: Store, text: str) -> set[tuple[AgentName, SessionId]]:
-    """Return the sessions with a prompt that contains ``text``; case and the kind of white space are ignored."""
-    wanted = _normalize_prompt(text)
-    sessions = [SessionId(str(session)) for session in store.views.distinct(Prompt, "session")]
-    return {
-        (prompt.view.agent, prompt.view.session)
-        for start in range(0, len(sessions), SESSIONS_READ_MAX)
-        for prompt in list_prompts_of_sessions(store, sessions[start : start + SESSIONS_READ_MAX])
-        if wanted in _normalize_prompt(prompt.view.text.content or "")
-    }
-
-
-def _normalize_prompt(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
 def list_first_session_prompts(store: Store, session: SessionId, limit: int) -> list[ObservedView[Prompt]]:
     """Return the first prompts of a session, of any agent."""
     return store.views.look_up(Prompt, f"session = ? ORDER BY at_ns LIMIT {int(limit)}", (session,))

@@ -135,24 +135,11 @@ COMMIT_DIGITS = 12
 ROW_INDENT = 14
 PROMPT_LINES_MAX = 12
 """Lines of a prompt shown on a terminal; elsewhere all are."""
-SIGNALS_SHOWN_MAX = 2
 UNKNOWN_AUTHOR = "unknown author (no evidence either way)"
 READ_WORDS = frozenset(("verbatim", "excerpt", "summarised"))
 """Readings that gave the agent at least a part of the text."""
 CERTAINTY_ROLES: Mapping[str, Role] = MappingProxyType(
     {"certain": "ok", "strong": "ok", "weak": "warn", "unknown": "unknown"}
-)
-SIGNAL_REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "commit_link": "commit linked to the session",
-        "content_hash": "exactly the same text",
-        "revision_parent": "edited on top of the commit's parent",
-        "revision_ancestor": "edited on top of an earlier commit",
-        "range_match": "same place in the file",
-        "range_overlap": "near this place in the file",
-        "timestamp_match": "near the commit in time",
-        "named_by_commit": "named only by the commit, which anyone can write",
-    }
 )
 _LOCATION = lazy_pattern(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
 
@@ -411,14 +398,14 @@ def _render_why_certainty(report: WhyReport, attribution: Attribution, screen: S
 
 def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iterator[str]:
     """Yield how the line was recorded, and the strongest signals."""
+    from custody.why.certainty import list_certainty_reasons
     from custody.why.report import PromptLink
 
     if attribution.kind == "person":
         yield f"a person changed what {attribution.agent or 'an agent'} had written"
-    if "named_by_commit" not in attribution.signals:
-        yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
-    signals = sorted(attribution.evidence, key=lambda signal: -signal.points)
-    yield from [SIGNAL_REASONS[signal.name] for signal in signals if signal.name in SIGNAL_REASONS][:SIGNALS_SHOWN_MAX]
+    points = {signal.name: signal.points for signal in attribution.evidence}
+    is_named = "named_by_commit" in attribution.signals
+    yield from list_certainty_reasons(points, attribution.grade, is_named_by_commit=is_named)
     if any(not prompt.named for prompt in _links(report, PromptLink)):
         yield "the prompt is the last one before the call"
 
