@@ -5,23 +5,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 
 from custody.core.errors import CustodyError, InputError
-from custody.core.ids import AgentName
+from custody.core.plural import count_noun
 from custody.dupes.app.indexed_changes import list_change_page
-from custody.ledger.queries import (
-    find_first_session_prompt,
-    find_sessions_by_prompt,
-    list_recorded_session_ids,
-    list_session_rows,
-)
+from custody.ledger.queries import list_session_rows
 from custody.ledger.sessions import ANY_NUMBER
+from custody.search.app import SearchRequest, search_sessions
 from custody.server.app.listing import is_storable_param
 from custody.server.app.questions import Note
+from custody.share.chain_exchange import list_chain_states
 from custody.trust.app.decisions import list_agents_with_decisions, read_settled_decisions
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
 HITS_MAX = 10
 """Matches of each kind that are shown."""
-PROMPT_CHARACTERS_MAX = 300
 COMMIT_DIGITS_MIN = 4
 
 
@@ -61,7 +57,7 @@ def search_for_page(workspace: Workspace, text: str, *, note: Note | None) -> li
         ("Commits", lambda: _search_commits(workspace, text.strip())),
         ("Changes", lambda: _search_changes(workspace, text.strip())),
         ("Sessions", lambda: _search_sessions(workspace, text.strip())),
-        ("Prompts", lambda: _search_prompts(workspace, text.strip(), note)),
+        ("Prompts, commands and edits", lambda: _search_recorded_texts(workspace, text.strip(), note)),
         ("Agents", lambda: _search_agents(workspace, words)),
     )
     groups = []
@@ -117,34 +113,32 @@ def _search_changes(workspace: Workspace, text: str) -> _Hits:
 
 def _search_sessions(workspace: Workspace, text: str) -> _Hits:
     with workspace.reading() as store, store.reading():
-        ids = [session for session in list_recorded_session_ids(store) if session.startswith(text.lower())]
-        rows = [row for session in ids[:HITS_MAX] for row in list_session_rows(store, limit=ANY_NUMBER, named=session)]
+        rows = list_session_rows(store, limit=ANY_NUMBER, starting=text.lower())
     hits = [
         SearchHit(page="session", params={"id": row.session, "agent": row.agent}, text=row.session, about=row.agent)
         for row in rows[:HITS_MAX]
     ]
-    return hits, max(len(ids), len(hits))
-
-
-def _search_prompts(workspace: Workspace, text: str, note: Note | None) -> _Hits:
-    if note is None:
-        return [], 0
-    with workspace.reading() as store, store.reading():
-        matches = find_sessions_by_prompt(store, text)
-        rows = [row for row in list_session_rows(store, limit=ANY_NUMBER) if (row.agent, row.session) in matches]
-        shown = rows[:HITS_MAX]
-        firsts = [find_first_session_prompt(store, AgentName(row.agent), row.session) for row in shown]
-    hits = []
-    for row, first in zip(shown, firsts, strict=True):
-        prompt = None if first is None else first.view.text.content
-        about = f"{row.agent}, session {row.session[:8]}"
-        text_shown = (prompt or row.session)[:PROMPT_CHARACTERS_MAX]
-        hits.append(
-            SearchHit(page="session", params={"id": row.session, "agent": row.agent}, text=text_shown, about=about)
-        )
-    if hits:
-        note(f"first prompts of sessions found by a search: {', '.join(sorted(row.session for row in shown))}")
     return hits, len(rows)
+
+
+def _search_recorded_texts(workspace: Workspace, text: str, note: Note | None) -> _Hits:
+    """Return the sessions whose prompts, commands, files or commits match; texts of conversations need a ``note``."""
+    if not list_chain_states(workspace).chains:
+        return [], 0  # nothing was ever stored, so there is no index
+    report = search_sessions(workspace, SearchRequest(words=text, limit=HITS_MAX, with_texts=note is not None))
+    hits = [
+        SearchHit(
+            page="session",
+            params={"id": found.session, "agent": found.agent},
+            text=found.text or found.session,
+            about=f"{found.agent}, session {found.session[:8]}, {' and '.join(found.matched)}",
+        )
+        for found in report.sessions
+    ]
+    if hits and note is not None:
+        names = ", ".join(sorted(found.session for found in report.sessions))
+        note(f"texts of {count_noun(len(hits), 'session')} found by a search: {names}")
+    return hits, report.total
 
 
 def _search_agents(workspace: Workspace, words: Sequence[str]) -> _Hits:

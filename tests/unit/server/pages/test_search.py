@@ -14,6 +14,7 @@ from tests.builders.rendered import acts, links_in, rendered, words_of
 from tests.builders.repo import Built, a_repository
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
+TEXTS = "Prompts, commands and edits"
 SESSION = "5d2f0c3e-1111-2222-3333-444455556666"
 
 
@@ -48,7 +49,7 @@ def kinds(workspace: Workspace, text: str, noted: list[str] | None = None) -> di
 
 def test_files_changes_sessions_prompts_agents_and_commits_are_found(workspace: Workspace, built: Built) -> None:
     head = str(workspace.repository.head().commit)
-    assert kinds(workspace, "prices", []) == {"Files": 2, "Changes": 1, "Prompts": 1}
+    assert kinds(workspace, "prices", []) == {"Files": 2, "Changes": 1, TEXTS: 1}
     assert kinds(workspace, "till PRICES") == {"Files": 1}
     assert kinds(workspace, "5d2f0c3e") == {"Sessions": 1}
     assert kinds(workspace, "robo") == {"Agents": 1}
@@ -64,8 +65,8 @@ def test_a_match_in_the_name_of_a_file_comes_first(workspace: Workspace) -> None
 
 def test_prompts_are_searched_only_for_readers_of_texts_and_logged(workspace: Workspace) -> None:
     noted: list[str] = []
-    assert "Prompts" not in kinds(workspace, "show the prices")
-    assert kinds(workspace, "show the prices", noted) == {"Prompts": 1}
+    assert TEXTS not in kinds(workspace, "show the prices")
+    assert kinds(workspace, "show the prices", noted) == {TEXTS: 1}
     assert len(noted) == 1 and SESSION in noted[0]
     html = rendered(workspace, "search", text="show the prices")
     assert "Show the PRICES" not in html and "your token cannot read conversations" in html
