@@ -124,7 +124,7 @@ def _search_sessions(workspace: Workspace, text: str) -> _Hits:
 def _search_recorded_texts(workspace: Workspace, text: str, note: Note | None) -> _Hits:
     """Return the sessions whose prompts, commands, files or commits match; texts of conversations need a ``note``."""
     if not list_chain_states(workspace).chains:
-        return [], 0  # nothing was ever stored, so there is no index
+        return [], 0  # nothing was stored yet, and nothing indexed
     report = search_sessions(workspace, SearchRequest(words=text, limit=HITS_MAX, with_texts=note is not None))
     hits = [
         SearchHit(
