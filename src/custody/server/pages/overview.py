@@ -15,7 +15,9 @@ from custody.core.wire.report import DoctorCheck
 from custody.core.wire.time import format_timestamp
 from custody.dupes.app.indexed_changes import list_change_page
 from custody.intake.install.doctor import run_quick_doctor_checks
-from custody.server.app.questions import answer_stats_request
+from custody.people.read_share import count_read_lines
+from custody.people.wire import ReadShareReport
+from custody.server.app.questions import answer_stats_request, require_project_repository
 from custody.server.page_data.cache import make_page_cache_key
 from custody.server.page_data.late import LateAnswer, answer_late
 from custody.server.page_data.sessions import read_session_list_page
@@ -211,6 +213,25 @@ def view_ownership_share(workspace: Workspace, params: PageParams) -> PageView:
     return PageView(title="Lines by author", template="overview_share.html", fields=fields)
 
 
+def view_read_share(workspace: Workspace, params: PageParams) -> PageView:
+    """Show how many of the agents' merged lines a person read."""
+    count = attempt_page_part(lambda: count_read_lines_for_page(workspace, params))
+    return PageView(title="Read by a person", template="overview_read.html", fields={"count": count})
+
+
+def count_read_lines_for_page(workspace: Workspace, params: PageParams) -> LateAnswer[ReadShareReport]:
+    """Return the count of read lines, or the last one while the queue computes it."""
+    here = require_project_repository(workspace)
+    return answer_late(
+        params.memory.work,
+        params.memory.reads,
+        make_page_cache_key(workspace),
+        (here.repository.head().commit, encode_page_refresh_state(workspace)),
+        workspace.now_ns(),
+        lambda progress: count_read_lines(replace(here, progress=progress)),
+    )
+
+
 def view_ownership_growth(workspace: Workspace, params: PageParams) -> PageView:
     """Show the lines by author over time, and the folders where evidence is missing."""
     count = attempt_page_part(lambda: count_lines_for_page(workspace, params))
@@ -291,5 +312,6 @@ def _make_ownership_curve(earlier: Sequence[StatsPeriod], periods: Sequence[Stat
 PAGES = (
     Page(name="overview", label="Overview", view=view_overview),
     Page(name="overview-share", view=view_ownership_share, part=True),
+    Page(name="overview-read", view=view_read_share, part=True),
     Page(name="overview-growth", view=view_ownership_growth, part=True),
 )

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from custody.attribution.wire import StatsReport
 from custody.core.errors import InputError, WorldError
+from custody.people.wire import ReadShareReport
 from custody.server.app.questions import Note
 from custody.server.page_data.cache import StateCache
 from custody.server.page_data.changes import ClusterMemory, VerdictMemory
@@ -44,6 +45,7 @@ class PageMemory:
         self.work = work
         """None in a report, which computes everything at once."""
         self.shares: StateCache[StatsReport] = StateCache(most=SHARES_CACHED_MAX)
+        self.reads: StateCache[ReadShareReport] = StateCache(most=SHARES_CACHED_MAX)
         self.clusters: ClusterMemory = StateCache()
         self.verdicts = VerdictMemory()
         self.graph = GraphMemory()

@@ -84,7 +84,7 @@ def view_session(workspace: Workspace, params: PageParams) -> PageView:
     line, repairs = session.report.session, session.tree.repairs
     sources = [(source, _to_page_link_url(source)) for source in session.read.locators]
     form, call = params.choice("view", VIEWS), params.text("call")
-    timeline = build_timeline(session.rows, session.report.calls)
+    timeline = build_timeline(session.rows, session.report.calls, session.runs)
     return PageView(
         title=_make_session_title(line.prompt, line.session, line.agent),
         template="session.html",
@@ -118,7 +118,7 @@ def view_session_rows(workspace: Workspace, params: PageParams) -> PageView:
     session = read_session_page(
         workspace, params.memory.sessions, params.require_text("id"), agent=params.text("agent"), note=params.note
     )
-    timeline = _make_timeline_page(build_timeline(session.rows, session.report.calls), params)
+    timeline = _make_timeline_page(build_timeline(session.rows, session.report.calls, session.runs), params)
     fields = {"timeline": timeline, "line": session.report.session}
     return PageView(title="Timeline", template="session_rows.html", fields=fields)
 

@@ -9,6 +9,7 @@ from custody.core.ids import CallId
 from custody.core.wire.report import CallLine
 from custody.graph.app.call_tree import CallRow
 from custody.graph.app.session_spans import span_id_from_call
+from custody.runs import CommandRun, RunResult
 
 COMMAND_TOOLS = frozenset(
     ("bash", "shell", "exec", "exec_command", "local_shell", "run_shell_command", "run_terminal_cmd", "runcommand")
@@ -43,6 +44,9 @@ class TimelineRow(Struct, frozen=True, kw_only=True):
     start: float = 0.0
     width: float = 0.0
     result: str | None = None
+    """The result of a command in a few words."""
+    result_kind: str = ""
+    """``ok`` or ``bad`` where the result is certain."""
 
 
 class TimelineSummary(Struct, frozen=True, kw_only=True):
@@ -56,9 +60,12 @@ class TimelineSummary(Struct, frozen=True, kw_only=True):
     working_ns: int
 
 
-def build_timeline(rows: Sequence[CallRow], calls: Sequence[CallLine]) -> list[TimelineRow]:
+def build_timeline(
+    rows: Sequence[CallRow], calls: Sequence[CallLine], runs: Sequence[CommandRun] = ()
+) -> list[TimelineRow]:
     """Return the rows of a session in order; equal calls in a row without calls inside them count as one row."""
     kinds = {str(span_id_from_call(CallId(call.id))): _classify_call(call) for call in calls}
+    results = {str(span_id_from_call(run.call)): run for run in runs}
     times = [row.began_ns for row in rows if row.began_ns is not None]
     ends = [row.ended_ns for row in rows if row.ended_ns is not None]
     zero = min(times, default=0)
@@ -70,12 +77,27 @@ def build_timeline(rows: Sequence[CallRow], calls: Sequence[CallLine]) -> list[T
         if row.kind == SESSION_KIND and row.depth == 0:
             continue
         made_row = _make_timeline_row(row, kinds, zero, span)
+        if (run := results.get(row.id)) is not None:
+            made_row = replace(made_row, result=format_run_result(run), result_kind=_RESULT_KINDS.get(run.result, ""))
         if made and leaf and last_leaf and _is_repeat(made[-1], made_row):
             made[-1] = _join_rows(made[-1], made_row)
         else:
             made.append(made_row)
         last_leaf = leaf
     return _count_calls_of_prompts(made)
+
+
+_RESULT_KINDS = {RunResult.PASSED: "ok", RunResult.FAILED: "bad"}
+
+
+def format_run_result(run: CommandRun) -> str | None:
+    """Return the result of a command in a few words: a failed exit status, and the tests that its runner counted."""
+    counts = run.counts
+    parts = [] if run.exit_code is None or (not run.exit_code and counts is None) else [f"exit {run.exit_code}"]
+    if counts is not None:
+        named = (("failed", counts.failed), ("passed", counts.passed), ("skipped", counts.skipped))
+        parts += [f"{count:,} {word}" for word, count in named if count]
+    return " · ".join(parts) or None
 
 
 def summarize_timeline(rows: Sequence[TimelineRow]) -> TimelineSummary:

@@ -6,8 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from custody.core.ids import AgentName, CallId, SessionId
+from custody.core.run_summary import RunCounts
 from custody.core.wire.report import CallLine
 from custody.graph.app.call_tree import CallRow
+from custody.runs import CommandKind, CommandRun, RunResult
 from custody.server.page_data.work import WorkQueue
 from custody.server.pages.page import PageMemory
 from custody.server.pages.sessions import TIMELINE_ROWS
@@ -75,6 +78,37 @@ def test_calls_are_edits_commands_and_reads_by_what_they_did() -> None:
 def test_calls_at_the_same_time_count_once_as_working_time() -> None:
     rows = [SESSION, a_turn(0), a_row(1, detail="a"), a_row(1, detail="b", began_ns=10 * S, ended_ns=12 * S)]
     assert summarize_timeline(build_timeline(rows, [])).working_ns == 2 * S
+
+
+def test_the_result_of_a_run_has_the_kind_that_its_runner_reported() -> None:
+    def run(n: int, result: RunResult, exit_code: int | None, counts: RunCounts | None) -> CommandRun:
+        return CommandRun(
+            agent=AgentName("robot"),
+            session=SessionId("s1"),
+            call=CallId(f"c{n}"),
+            n=0,
+            command="pytest",
+            kind=CommandKind.TEST,
+            runner="pytest",
+            result=result,
+            ended_ns=n,
+            exit_code=exit_code,
+            counts=counts,
+        )
+
+    runs = [
+        run(1, RunResult.FAILED, 0, RunCounts(12, 6)),
+        run(2, RunResult.PASSED, 0, RunCounts(14)),
+        run(3, RunResult.UNKNOWN, 0, None),
+        run(4, RunResult.FAILED, 2, None),
+    ]
+    made = build_timeline([SESSION, a_turn(0), *(a_row(n, detail=str(n)) for n in range(1, 5))], [], runs)
+    assert [(row.result, row.result_kind) for row in made[1:]] == [
+        ("exit 0 · 6 failed · 12 passed", "bad"),
+        ("exit 0 · 14 passed", "ok"),
+        (None, ""),
+        ("exit 2", "bad"),
+    ]
 
 
 @given(
