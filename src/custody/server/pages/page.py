@@ -13,6 +13,7 @@ from custody.server.app.questions import Note
 from custody.server.page_data.cache import StateCache
 from custody.server.page_data.changes import ClusterMemory, VerdictMemory
 from custody.server.page_data.graph import GraphMemory
+from custody.server.page_data.review import DiffMemory, ReviewMemory
 from custody.server.page_data.session_lines import SessionLinesMemory
 from custody.server.page_data.sessions import SessionMemory
 from custody.server.page_data.site import SiteMemory
@@ -32,6 +33,9 @@ SHARES_CACHED_MAX = 8
 DECISIONS_CACHED_NS = 120 * 1_000_000_000
 """Maximum age of results that are computed from every decision, since scores decay with time."""
 
+DIFFS_CACHED_NS = 10 * 1_000_000_000
+"""Maximum age of the diff of a change: a name may mean another commit soon."""
+REVIEWS_CACHED_MAX = 32
 SITE_CACHED_NS = 30 * 1_000_000_000
 """Maximum age of the repository's name and whether agents are recorded."""
 
@@ -52,6 +56,8 @@ class PageMemory:
         self.sessions: SessionMemory = StateCache()
         self.session_lines: SessionLinesMemory = StateCache(most=SESSION_LINES_CACHED_MAX)
         self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
+        self.diffs: DiffMemory = StateCache(ns_max=DIFFS_CACHED_NS)
+        self.reviews: ReviewMemory = StateCache(most=REVIEWS_CACHED_MAX)
         self.site: SiteMemory = StateCache(ns_max=SITE_CACHED_NS)
         self.trials: TrialMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
 
