@@ -59,7 +59,12 @@ from custody.graph.wire.report import (
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
 from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
-from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
+from custody.server.github.shapes import (
+    GitHubBackfillReport,
+    GitHubCommentReport,
+    GitHubConnectReport,
+    GitHubListReport,
+)
 from custody.server.wire.tenancy import (
     PagesReport,
     ProjectInitReport,
@@ -127,6 +132,7 @@ REPORTS: tuple[type[Report], ...] = (
     GateReport,
     ReviewReport,
     GitHubBackfillReport,
+    GitHubCommentReport,
     GitHubConnectReport,
     GitHubListReport,
     GraphRunReport,

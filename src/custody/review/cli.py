@@ -7,13 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.gate.cli import RISK_ROLES, VERDICT_LOOKS, ReadingRow, name_change, render_reading_rows
+from custody.gate.cli import (
+    DESCRIPTION_BYTES_MAX,
+    RISK_ROLES,
+    SHA_DIGITS,
+    VERDICT_LOOKS,
+    ReadingRow,
+    name_change,
+    render_reading_rows,
+)
 from custody.review.app.words import (
     describe_authors,
     describe_calls,
@@ -57,10 +65,28 @@ TEST_ROLES: Mapping[str, Role] = MappingProxyType(
     type=click.Choice(["markdown", "annotations", "code-quality"]),
     help="Output for a pull request, a build log, or GitLab's code quality report.",
 )
+@click.option(
+    "--description",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Also check this description (- for stdin).",
+)
+@click.option("--from", "source", type=click.File("rb"), metavar="FILE", help="Show the JSON of an earlier review.")
+@click.option("--no-prompts", is_flag=True, help="Leave out the texts of prompts.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the card of every hunk.")
 @json_option
 @click.pass_context
-def review_command(ctx: click.Context, change: str | None, form: str | None, *, verbose: bool, as_json: bool) -> int:
+def review_command(  # noqa: PLR0913 - one for each option
+    ctx: click.Context,
+    change: str | None,
+    form: str | None,
+    description: BinaryIO | None,
+    source: BinaryIO | None,
+    *,
+    no_prompts: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
     """Show what to read in a change, the riskiest first.
 
     Each hunk has its reasons, its authors, the prompt, the calls that wrote it, the sources read before, and its tests.
@@ -78,14 +104,24 @@ def review_command(ctx: click.Context, change: str | None, form: str | None, *, 
 
     if form is not None and as_json:
         raise InputError("--format and --json are mutually exclusive", hint="pass one of them")
-    workspace = open_command_workspace(ctx)
-    report = review_change(workspace, ReviewRequest(change=change))
+    if source is not None and (change is not None or description is not None):
+        raise InputError("--from takes neither a change nor a description", hint="the file names its change")
+    if source is not None:
+        from custody.review.app.artifact import ARTIFACT_BYTES_MAX, decode_review
+
+        report, screen = decode_review(source.read(ARTIFACT_BYTES_MAX + 1)), current_screen()
+        change = f"{report.fork[:SHA_DIGITS]}..{report.head[:SHA_DIGITS]}"
+    else:
+        workspace = open_command_workspace(ctx)
+        text = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
+        request = ReviewRequest(change=change, description=text, with_prompts=not no_prompts)
+        report, screen = review_change(workspace, request), current_screen(workspace)
     if form is not None:
         from custody.review.app.forms import REVIEW_FORMS
 
         click.echo(REVIEW_FORMS[form](report), nl=False)
         return 0
-    lines = render_review(report, current_screen(workspace), name_change(change), verbose=verbose)
+    lines = render_review(report, screen, name_change(change), verbose=verbose)
     print_command_report(report, lines, as_json=as_json)
     return 0
 

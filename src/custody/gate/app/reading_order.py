@@ -192,7 +192,7 @@ class _FactMaker:
             weakened=tuple(
                 word
                 for line, words in self._weakened.get(hunk.path, ())
-                if hunk.lines is not None and line in hunk.lines
+                if is_code and hunk.lines is not None and line in hunk.lines
                 for word in words
             ),
             unseen=None if shown is HunkDetail.WHOLE else NOT_SHOWN[shown],
