@@ -57,14 +57,20 @@ from custody.graph.wire.report import (
     ImportOtlpReport,
 )
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
+from custody.people.wire import ReadReport, ReadShareReport
 from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
+<<<<<<< HEAD
 from custody.server.github.shapes import (
     GitHubBackfillReport,
     GitHubCommentReport,
     GitHubConnectReport,
     GitHubListReport,
 )
+=======
+from custody.search.wire import SearchReport
+from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
+>>>>>>> main
 from custody.server.wire.tenancy import (
     PagesReport,
     ProjectInitReport,
@@ -114,6 +120,7 @@ REPORTS: tuple[type[Report], ...] = (
     PagesReport,
     RecordsReport,
     RulesReport,
+    SearchReport,
     ServeReport,
     SessionReport,
     ShowReport,
@@ -142,6 +149,8 @@ REPORTS: tuple[type[Report], ...] = (
     GraphNextReport,
     GraphDagReport,
     GraphDiffReport,
+    ReadReport,
+    ReadShareReport,
     CiteAuditReport,
     CiteConvertReport,
     CiteReportReport,

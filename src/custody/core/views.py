@@ -327,6 +327,36 @@ class DuplicateAnswer(Struct, frozen=True):
     reason: str | None = None
 
 
+class HunkRead(Struct, frozen=True):
+    """A person's statement, or a code host's, that the person read a hunk of a change.
+
+    ``hunk`` is the patch identity of the hunk, ``head`` the change as it was read, compared with ``base``.
+    """
+
+    id: str
+    person: str
+    hunk: str
+    path: RepoPath
+    at_ns: int
+    head: CommitSha
+    base: CommitSha | None = None
+    via: str = "command"
+    witness: WitnessClaim | None = None
+
+
+class AuthorClaim(Struct, frozen=True):
+    """A person's statement that they wrote lines of a file; ``text`` are these lines."""
+
+    id: str
+    person: str
+    path: RepoPath
+    at_ns: int
+    text: Text
+    lines: tuple[Lines, ...] = ()
+    message: str | None = None
+    revision: CommitSha | None = None
+
+
 class Source(Struct, frozen=True):
     """A source that supports statements, as registered."""
 
@@ -423,6 +453,8 @@ View = (
     | ObservedCommit
     | Decision
     | DuplicateAnswer
+    | HunkRead
+    | AuthorClaim
     | Source
     | Change
     | FileState

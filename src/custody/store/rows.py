@@ -9,12 +9,14 @@ from msgspec import Struct
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef
 from custody.core.views import (
+    AuthorClaim,
     Change,
     CommitLink,
     Decision,
     DuplicateAnswer,
     FileEdit,
     FileState,
+    HunkRead,
     Observation,
     ObservedCommit,
     ObservedSpan,
@@ -96,6 +98,8 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
         DuplicateAnswer: ViewTable(
             "duplicate_answer", ("head", "other", "at_ns"), lambda v: (v.head, v.other_head, v.at_ns)
         ),
+        HunkRead: ViewTable("hunk_read", ("hunk", "head", "at_ns"), lambda v: (v.hunk, v.head, v.at_ns)),
+        AuthorClaim: ViewTable("author_claim", ("path", "at_ns"), lambda v: (v.path.raw, v.at_ns)),
         Source: ViewTable("source", ("url",), lambda v: (v.url,)),
         Change: ViewTable("change", ("base", "head"), lambda v: (v.base, v.head)),
         FileState: ViewTable("file_state", ("session", "path", "at_ns"), lambda v: (v.session, v.path.raw, v.at_ns)),

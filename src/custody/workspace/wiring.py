@@ -60,6 +60,7 @@ READER_NAMES = MappingProxyType(
 DERIVED: Mapping[str, tuple[str, str] | None] = MappingProxyType(
     {
         "custody.cite.queries.registry:RegistryTables": (REGISTRY, str(REGISTRY_VERSION)),
+        "custody.search.queries:SearchTables": None,
         "custody.trust.queries:ScoreTables": None,
     }
 )

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_verdict_is_written_where_the_runner_looks(tmp_path: Path, program: Pa
     ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head, CUSTODY_SARIF=str(sarif))
     assert (ran.status, ran.outputs["level"]) == (0, "review"), ran.said
     assert json.loads(Path(ran.outputs["verdict"]).read_text())["head"] == head
-    assert "ATTR-UNSEEN" in ran.summary
+    assert "ATTR-UNSEEN" in unescape(ran.summary)
     assert "::warning title=ATTR-UNSEEN::" in ran.said
     assert json.loads(sarif.read_text())["version"] == "2.1.0"
 

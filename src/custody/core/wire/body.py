@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from custody.core.errors import InputError
 from custody.core.ids import Digest, digest_from_bytes
 from custody.core.views import (
+    AuthorClaim,
     Change,
     CommitLink,
     Decision,
     DuplicateAnswer,
     FileEdit,
     FileState,
+    HunkRead,
     Observation,
     ObservedCommit,
     ObservedSpan,
@@ -206,7 +208,7 @@ def _excerpt_long_text(text: str) -> str:
 
 
 VERBATIM = frozenset(
-    "continues erased session link decision duplicate_answer change source registry trace trace_link".split()
+    "continues erased session link decision duplicate_answer read change source registry trace trace_link".split()
 )
 """Kinds of records without text of a conversation or a file; they are shared unchanged."""
 VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
@@ -222,6 +224,8 @@ VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
         "CommitSeen": ObservedCommit,
         "Decision": Decision,
         "DuplicateAnswer": DuplicateAnswer,
+        "HunkRead": HunkRead,
+        "AuthorClaim": AuthorClaim,
         "Source": Source,
         "Change": Change,
         "FileState": FileState,

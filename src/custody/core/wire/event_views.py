@@ -9,6 +9,7 @@ from custody.core.errors import InputError
 from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId, digest_from_bytes
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
+    AuthorClaim,
     CallStatus,
     Change,
     CommitLink,
@@ -16,6 +17,7 @@ from custody.core.views import (
     DecisionKind,
     DuplicateAnswer,
     FileEdit,
+    HunkRead,
     LinkOrigin,
     Observation,
     ObservedSpan,
@@ -38,9 +40,11 @@ from custody.core.wire.body import parse_digest
 from custody.core.wire.canonical import Json, encode_json_text
 from custody.core.wire.event import (
     AnyEvent,
+    AuthorEvent,
     CallEvent,
     ChangeEvent,
     DecisionEvent,
+    DecisionWitness,
     DecodedEvent,
     DuplicateAnswerEvent,
     EditEvent,
@@ -48,6 +52,7 @@ from custody.core.wire.event import (
     Event,
     LinkEvent,
     PromptEvent,
+    ReadEvent,
     SessionEvent,
     SourceEvent,
     SourceReadEvent,
@@ -189,14 +194,39 @@ def _decision_view_from_event(event: DecisionEvent) -> Decision:
         areas=tuple(event.areas or ()),
         opened_ns=_parse_optional_timestamp(event.opened_at),
         sessions=tuple(event.sessions or ()),
-        witness=None
-        if event.witness is None
-        else WitnessClaim(event.witness.kind, event.witness.by, event.witness.signature),
+        witness=_witness_claim_from_event(event.witness),
     )
+
+
+def _witness_claim_from_event(witness: DecisionWitness | None) -> WitnessClaim | None:
+    return None if witness is None else WitnessClaim(witness.kind, witness.by, witness.signature)
 
 
 def _answer_view_from_event(event: DuplicateAnswerEvent) -> DuplicateAnswer:
     return _copy_event_to_view(DuplicateAnswer, event, at_ns=parse_timestamp(event.at))
+
+
+def _read_view_from_event(event: ReadEvent) -> HunkRead:
+    return _copy_event_to_view(
+        HunkRead,
+        event,
+        path=RepoPath.of(event.path),
+        at_ns=parse_timestamp(event.at),
+        head=event.head_commit,
+        witness=_witness_claim_from_event(event.witness),
+    )
+
+
+def _author_view_from_event(event: AuthorEvent) -> AuthorClaim:
+    return _copy_event_to_view(
+        AuthorClaim,
+        event,
+        path=RepoPath.of(event.path),
+        at_ns=parse_timestamp(event.at),
+        text=text_view_from_field(event.text),
+        lines=tuple(Lines(line_range.first, line_range.last) for line_range in event.lines),
+        revision=event.head,
+    )
 
 
 def _source_view_from_event(event: SourceEvent) -> Source:
@@ -237,6 +267,8 @@ VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
         LinkEvent: _link_view_from_event,
         DecisionEvent: _decision_view_from_event,
         DuplicateAnswerEvent: _answer_view_from_event,
+        ReadEvent: _read_view_from_event,
+        AuthorEvent: _author_view_from_event,
         SourceEvent: _source_view_from_event,
         ChangeEvent: _change_view_from_event,
         SpanEvent: _span_view_from_event,
@@ -263,7 +295,7 @@ def _optional_text_view(field: TextField | None) -> Text | None:
 # They are separate from the readers, since most commands do not load these.
 
 
-READER_VERSION = 6
+READER_VERSION = 7
 """Version of the reader of generic events."""
 HOOK_VERSION = 5
 """Version of the reader of hook events and snapshots."""
