@@ -60,17 +60,13 @@ from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEnt
 from custody.people.wire import ReadReport, ReadShareReport
 from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
-<<<<<<< HEAD
+from custody.search.wire import SearchReport
 from custody.server.github.shapes import (
     GitHubBackfillReport,
     GitHubCommentReport,
     GitHubConnectReport,
     GitHubListReport,
 )
-=======
-from custody.search.wire import SearchReport
-from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
->>>>>>> main
 from custody.server.wire.tenancy import (
     PagesReport,
     ProjectInitReport,
@@ -139,6 +135,7 @@ REPORTS: tuple[type[Report], ...] = (
     GateReport,
     ReviewReport,
     GitHubBackfillReport,
+    GitHubCommentReport,
     GitHubCommentReport,
     GitHubConnectReport,
     GitHubListReport,
