@@ -81,7 +81,7 @@ def test_a_verdict_is_written_where_the_runner_looks(tmp_path: Path, program: Pa
     assert (ran.status, ran.outputs["level"]) == (0, "review"), ran.said
     assert json.loads(Path(ran.outputs["verdict"]).read_text())["head"] == head
     assert "ATTR-UNSEEN" in unescape(ran.summary)
-    assert "::warning title=ATTR-UNSEEN::" in ran.said
+    assert "title=medium%3A ATTR-UNSEEN" in ran.said
     assert json.loads(sarif.read_text())["version"] == "2.1.0"
 
 
