@@ -14,7 +14,7 @@ OLD_LINEAGE = """CREATE TABLE lineage_state (id {int} NOT NULL, path {blob} NOT 
 """The table as commit 469890d made it, under the same version."""
 LATER_TABLES = (
     *("head_statement", "record_outline", "head_seen", "lineage_touch", "graph_part", "search_item"),
-    *("hunk_read", "author_claim"),
+    *("hunk_read", "author_claim", "command_record"),
 )
 """The tables that migrations after version 10 add."""
 DIFFERENCES = {

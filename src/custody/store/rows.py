@@ -8,9 +8,11 @@ from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef
+from custody.core.run_summary import format_run_summaries
 from custody.core.views import (
     AuthorClaim,
     Change,
+    CommandRecord,
     CommitLink,
     Decision,
     DuplicateAnswer,
@@ -63,6 +65,22 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
                 v.agent,
                 make_storable_name(v.model),
                 make_storable_name(v.prompt),
+            ),
+        ),
+        CommandRecord: ViewTable(
+            "command_record",
+            ("agent", "session", "call", "at_ns", "command", "folder", "root", "code", "ended", "summaries"),
+            lambda v: (
+                v.agent,
+                v.session,
+                v.call,
+                v.at_ns,
+                v.command,
+                v.folder,
+                v.root,
+                v.code,
+                v.end.value,
+                format_run_summaries(v.summaries),
             ),
         ),
         FileEdit: ViewTable(

@@ -6,12 +6,15 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId, digest_from_bytes
+from custody.core.ids import AgentName, CallId, ExecutionId, SessionId, SpanId, digest_from_bytes
 from custody.core.paths import Lines, RepoPath
+from custody.core.run_summary import parse_run_summaries
 from custody.core.views import (
     AuthorClaim,
     CallStatus,
     Change,
+    CommandExit,
+    CommandRecord,
     CommitLink,
     Decision,
     DecisionKind,
@@ -68,6 +71,8 @@ from custody.core.wire.time import parse_timestamp
 V = TypeVar("V", bound=View)
 
 ABOUT_CHARACTERS_MAX = 500
+COMMAND_CHARACTERS_MAX = 4000
+CODE_MAX = 2**31
 _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
 
@@ -78,7 +83,9 @@ def views_from_event_payload(payload: Json | DecodedEvent) -> tuple[View, ...]:
     event = event_from_json(payload)
     if type(event) not in VIEWS:
         raise InputError(f"'{event.__struct_config__.tag}' is not a generic event")
-    return (VIEWS[type(event)](event), *observation_from_event(event, str(event.__struct_config__.tag)))
+    commands = _command_records_from_event(event) if isinstance(event, CallEvent) else ()
+    observations = observation_from_event(event, str(event.__struct_config__.tag))
+    return (VIEWS[type(event)](event), *commands, *observations)
 
 
 def views_from_span_batch(payload: Json | DecodedEvent) -> tuple[View, ...]:
@@ -139,6 +146,32 @@ def _call_view_from_event(event: CallEvent) -> ToolCall:
         ended_ns=_parse_optional_timestamp(event.ended_at),
         status=CallStatus(event.status),
         about=find_call_subject(event.input),
+    )
+
+
+def _command_records_from_event(event: CallEvent) -> tuple[CommandRecord, ...]:
+    """Return the shell command of a call that ended: its input is an object with a ``command``."""
+    given = event.input if isinstance(event.input, dict) else {}
+    command, folder = given.get("command"), given.get("cwd")
+    if not isinstance(command, str) or event.status == "running":
+        return ()
+    fields = event.output if isinstance(event.output, dict) else {}
+    texts = [event.output, *(fields.get(name) for name in ("output", "stdout", "stderr"))]
+    code = fields.get("exit_code")
+    known = isinstance(code, int) and not isinstance(code, bool) and abs(code) < CODE_MAX
+    return (
+        CommandRecord(
+            AgentName(event.agent),
+            SessionId(event.session),
+            CallId(event.id),
+            parse_timestamp(event.ended_at or event.at),
+            command[:COMMAND_CHARACTERS_MAX].encode("utf-8", "replace").decode().replace("\0", ""),
+            folder=folder if isinstance(folder, str) else None,
+            root=event.worktree,
+            code=code if known else {"ok": 0, "failed": 1}.get(event.status),
+            end=CommandExit.REFUSED if event.status == "abandoned" else CommandExit.EXITED,
+            summaries=parse_run_summaries("\n".join(text for text in texts if isinstance(text, str))),
+        ),
     )
 
 
@@ -295,11 +328,11 @@ def _optional_text_view(field: TextField | None) -> Text | None:
 # They are separate from the readers, since most commands do not load these.
 
 
-READER_VERSION = 7
+READER_VERSION = 8
 """Version of the reader of generic events."""
-HOOK_VERSION = 5
+HOOK_VERSION = 6
 """Version of the reader of hook events and snapshots."""
-TRANSCRIPT_VERSION = 3
+TRANSCRIPT_VERSION = 4
 """Version of the readers of transcripts."""
 TRACES_VERSION = 2
 """Version of the reader of other tools' traces."""

@@ -24,6 +24,7 @@ from custody.core.views import (
     AuthorClaim,
     CallStatus,
     Change,
+    CommandRecord,
     CommitLink,
     Decision,
     DecisionKind,
@@ -253,7 +254,7 @@ def test_the_words_of_the_wire_are_those_of_the_model(event: type, name: str, wo
 
 def test_every_event_has_a_view() -> None:
     assert set(VIEWS) == set(GENERIC)
-    read_elsewhere = {FileState, Observation, TracedFile, PullRequestFact, ObservedCommit}
+    read_elsewhere = {CommandRecord, FileState, Observation, TracedFile, PullRequestFact, ObservedCommit}
     assert {type(view) for _, view in FULL.values()} == set(get_args(View)) - read_elsewhere
 
 
