@@ -14,7 +14,7 @@ Plant = tuple[str, str]
 """A file under src/custody, and the code added at its end. ``{n}`` in its name becomes the contract and a number."""
 
 LOADED_LATE = "def f() -> None:\n    import {}"
-QUESTIONS = ("attribution", "cite", "dupes", "gate", "graph", "trust")
+QUESTIONS = ("attribution", "cite", "dupes", "gate", "graph", "runs", "trust")
 
 PLANTS: Mapping[str, Collection[Plant]] = {
     "layers": [
@@ -238,6 +238,10 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     "sketches": [
         ("dupes/app/planted_{n}.py", "import rensa"),
         ("sketch/planted_{n}.py", "import rensa"),
+    ],
+    "syntax": [
+        ("attribution/planted_{n}.py", "import pygments"),
+        ("server/pages/planted_{n}.py", LOADED_LATE.format("pygments")),
     ],
     "matrices": [
         ("cite/near_copies.py", LOADED_LATE.format("numpy")),
