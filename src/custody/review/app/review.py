@@ -4,12 +4,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import StoreError
 from custody.core.plural import count_noun
 from custody.gate.app.gate import GateRequest, JudgedChange, judge_change
 from custody.gate.app.reading_order import JudgedHunk
 from custody.gate.wire.report import GateReport
+from custody.people.reads import find_hunk_readers
 from custody.review.app.card import NO_CARD, CardMaker, HunkCard, describe_hunk_authors, make_missing_prompt
 from custody.review.wire import (
     HunkLinks,
@@ -17,6 +19,7 @@ from custody.review.wire import (
     HunkRiskReport,
     HunksLeftOut,
     LineSpan,
+    ReadMark,
     ReviewReport,
     RiskFactorReport,
     RiskName,
@@ -39,13 +42,15 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     change: str | None = None
     description: bytes | None = None
     cards_max: int = CARDS_MAX
+    with_prompts: bool = True
 
 
 def review_change(workspace: Workspace, request: ReviewRequest) -> ReviewReport:
     """Return what to read in a change, in which order, and what records show about each hunk."""
     asked = GateRequest(change=request.change, description=request.description, budget="look")
     with judge_change(workspace, asked) as judged:
-        return make_review(workspace, judged, cards_max=request.cards_max)
+        report = make_review(workspace, judged, cards_max=request.cards_max)
+        return report if request.with_prompts else hide_review_prompts(report)
 
 
 def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = CARDS_MAX) -> ReviewReport:
@@ -54,7 +59,10 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
     shown = order.hunks[:HUNKS_MAX]
     cards, note = _gather_cards(workspace, shown[:cards_max])
     names = _name_versions(judged)
-    hunks = [_report_hunk(hunk, cards.get(hunk.id), names, judged) for hunk in shown]
+    marks = _find_read_marks(workspace, shown, judged)
+    hunks = [
+        replace(_report_hunk(hunk, cards.get(hunk.id), names, judged), read_by=marks.get(hunk.id, [])) for hunk in shown
+    ]
     report = judged.report
     rest = order.hunks[HUNKS_MAX:]
     levels: dict[RiskName, int] = {"high": 0, "medium": 0, "low": 0}
@@ -68,7 +76,7 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
         worktree=report.worktree,
         verdict=report.level,
         assurance=report.assurance,
-        summary=judged.summary,
+        summary=order.summary,
         files=report.files or 0,
         added=report.added,
         removed_lines=report.removed_lines or 0,
@@ -86,6 +94,16 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
         as_of=report.as_of,
         notes=[*note, *_list_notes(report, len(hunks), len(cards))],
     )
+
+
+def hide_review_prompts(report: ReviewReport, note: str = "prompt not shared") -> ReviewReport:
+    """Return a review without the texts of prompts, for readers who may not read conversations."""
+    return replace(report, hunks=[_hide_hunk_prompts(hunk, note) for hunk in report.hunks])
+
+
+def _hide_hunk_prompts(hunk: HunkReport, note: str) -> HunkReport:
+    prompts = [replace(card, state="hidden", text=None, note=note) if card.text else card for card in hunk.prompts]
+    return replace(hunk, prompt=prompts[0] if prompts else hunk.prompt, prompts=prompts)
 
 
 class _Names(Struct, frozen=True):
@@ -113,6 +131,21 @@ def _gather_cards(workspace: Workspace, hunks: Sequence[JudgedHunk]) -> tuple[Ma
             return cards, []
     except StoreError as error:
         return {}, [f"prompts, calls and sources were not read: {error.message}"]
+
+
+def _find_read_marks(
+    workspace: Workspace, hunks: Sequence[JudgedHunk], judged: JudgedChange
+) -> Mapping[str, list[ReadMark]]:
+    """Return who read each hunk, the first reader first; none if the store cannot be read."""
+    try:
+        with workspace.reading() as store:
+            readers = find_hunk_readers(workspace, store, (hunk.id for hunk in hunks), judged.review.change)
+    except StoreError:
+        return {}  # the integrity check reports it
+    return {
+        hunk: [ReadMark(person=reader.person, at=reader.at, assurance=reader.assurance) for reader in found]
+        for hunk, found in readers.items()
+    }
 
 
 def _report_hunk(hunk: JudgedHunk, card: HunkCard | None, names: _Names, judged: JudgedChange) -> HunkReport:
