@@ -280,7 +280,7 @@ class BlamePageFile(Struct, frozen=True, kw_only=True):
     file: str
     report: BlameReport
     texts: Sequence[str]
-    commits: Mapping[str, FileCommit] = field(default_factory=dict)
+    history: Mapping[str, FileCommit] = field(default_factory=dict)
     """The last commits of the file by their ids."""
 
 
@@ -298,7 +298,7 @@ def blame_file_for_page(workspace: Workspace, place: FilePlace) -> BlamePageFile
         file=path_to_url_param(path),
         report=structs.replace(blamed.report, attributions=silent),
         texts=blamed.texts,
-        commits=_read_file_commits(here.repository, commit or here.repository.head().commit, path),
+        history=_read_file_commits(here.repository, commit or here.repository.head().commit, path),
     )
 
 

@@ -216,7 +216,7 @@ class FileLines:
         named = {commit for about in self._about for commit in about.get("commits", ())}
         return {
             id_: [shorten_page_text(commit.subject, 60), shorten_page_text(commit.author, 40), *self._age(commit)]
-            for id_, commit in self._blamed.commits.items()
+            for id_, commit in self._blamed.history.items()
             if id_ in named
         }
 
