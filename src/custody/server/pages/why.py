@@ -27,12 +27,13 @@ LABELS = {
     "subagent": "Subagent",
     "prompt": "Prompt",
     "sources": "Sources read before",
+    "tests": "Tests",
     "session": "Session",
     "standing": "Trust in the agent",
     "change": "Change",
     "end": "Missing",
 }
-SIDE_LINKS = frozenset(("sources", "standing", "change"))
+SIDE_LINKS = frozenset(("sources", "tests", "standing", "change"))
 """Links beside the path from the line to the prompt."""
 
 

@@ -26,7 +26,7 @@ def a_tested_repository(folder: Path, *, edited_again: bool = False) -> Built:
             name="Bash",
             at="2026-01-31T12:01:00Z",
             ended_at="2026-01-31T12:01:03Z",
-            input={"command": "pytest -q \x1b7 | tail -1"},
+            input={"command": "pytest -q --tb=\x1b7 | tail -1"},
             output="3 passed in 0.10s\n",
         )
     )
@@ -47,7 +47,7 @@ def test_runs_are_listed_with_their_counts_and_later_edits(tmp_path: Path) -> No
     assert "edited after it: src/app.py" in shown.out
     assert "\x1b7" not in shown.out
     (run,) = json.loads(custody(built.path, "runs", "s1", "--json").out)["runs"]
-    assert (run["kind"], run["result"], run["source"], run["scope"]) == ("test", "passed", "output", "named")
+    assert (run["kind"], run["result"], run["source"], run["scope"]) == ("test", "passed", "output", "suite")
 
 
 def test_a_session_without_checks_says_so_and_lists_other_commands_on_request(tmp_path: Path) -> None:
