@@ -130,11 +130,10 @@ def make_why_tests_link(
 ) -> TestsLink:
     """Return whether the file was tested after its last edit until ``until_ns``, by the session that wrote the line."""
     from custody.runs import FileUnderTest
-    from custody.runs.app.evidence import read_run_history
+    from custody.runs.app.evidence import get_review_rules, read_run_history
     from custody.runs.app.report import report_tests
-    from custody.runs.rules import ReviewRules
 
-    rules = load_workspace_rules(workspace)[0].of(ReviewRules)
+    rules = get_review_rules(load_workspace_rules(workspace)[0])
     file = FileUnderTest(path, frozenset((trace.session,)))
     evidence = read_run_history(store, rules, [file], until_ns=until_ns).judge(file)
     record = None if evidence.run is None or evidence.run.record is None else str(evidence.run.record)

@@ -162,8 +162,8 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
             }
             question = _ask_about_trust(context, review, policy, evidence)
             answered = _add_trust_answers(context.store, evidence, question)
-            known = {path: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)}
-            tests = read_change_tests(context.store, review, policy, known)
+            attributed = {path: lines for path, lines in answers.items() if not isinstance(lines, MissingEvidence)}
+            tests = read_change_tests(context.store, review, policy, attributed)
             if policy.rules.of(GateRules).tests == "agents":
                 rated = rate_change_tests(tests, answered.evidence, policy, context.store, context.ratings)
                 answered = replace(answered, evidence=replace(answered.evidence, tests=rated))

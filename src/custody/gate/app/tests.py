@@ -14,8 +14,7 @@ from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.model import GateEvidence, TestedFile
 from custody.gate.rules import GateRules
 from custody.runs import CommandRun, FileUnderTest, TestEvidence
-from custody.runs.app.evidence import RunHistory, read_run_history
-from custody.runs.rules import ReviewRules
+from custody.runs.app.evidence import RunHistory, get_review_rules, read_run_history
 from custody.store import Store
 
 CODE_CHANNELS = frozenset(("production", "tests"))
@@ -45,7 +44,7 @@ def read_change_tests(
     period = review.change.period
     until_ns = None if review.is_work_tree or period is None else period.last_ns
     asked = list(files.values())
-    return ChangeTests(read_run_history(store, policy.rules.of(ReviewRules), asked, until_ns=until_ns), files)
+    return ChangeTests(read_run_history(store, get_review_rules(policy.rules), asked, until_ns=until_ns), files)
 
 
 def rate_change_tests(

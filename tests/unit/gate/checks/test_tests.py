@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from custody.core.paths import Lines
 from custody.gate.checks import check_tests
 from custody.gate.model import ChangeSpot, ReasonCode, TestedFile, VerdictLevel
-from custody.gate.rules import GateRules
+from custody.gate.rules import GateRules, LevelName
 from custody.runs import TestEvidence, TestState
 from tests.builders.table import table
 from tests.unit.gate.builders import a_change, agents, rules_with
@@ -41,10 +41,8 @@ def test_files_of_one_state_share_a_reason_with_their_lines() -> None:
 
 
 def test_a_failure_is_never_milder_than_no_run() -> None:
-    rules = rules_with(
-        {ReasonCode.TEST_FAILED: "approve", ReasonCode.TEST_NONE: "block", ReasonCode.ATTR_NONE: "block"}
-        | dict.fromkeys((ReasonCode.ATTR_UNSEEN, ReasonCode.INTEG_DAMAGE, ReasonCode.INTEG_UNSEEN), "block"),
-        tests="agents",
-    )
+    strict = (ReasonCode.TEST_NONE, ReasonCode.ATTR_NONE, ReasonCode.ATTR_UNSEEN)
+    levels: dict[ReasonCode, LevelName] = dict.fromkeys(strict, "block")
+    rules = rules_with({**levels, ReasonCode.TEST_FAILED: "approve"}, tests="agents")
     (reason,) = check_tests(replace(a_change(agents()), tests=(a_file(TestState.FAILED),)), rules)
     assert reason.level is VerdictLevel.BLOCK
