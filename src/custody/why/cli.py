@@ -326,6 +326,8 @@ def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[t
     if calls:
         yield "wrote", ", ".join(_list_why_call_facts(report, calls[0]))
     for link in _links(report, TestsLink):
+        if link.tests.state == "none":
+            continue  # these rows are the known steps; -v says that no test run was recorded
         mark = "✓ " if link.tests.state == "after-edit" and screen.has_unicode else ""
         yield "tested", mark + describe_tests(link.tests)
     for line in _links(report, LineLink):
