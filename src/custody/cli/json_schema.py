@@ -62,7 +62,12 @@ from custody.review.wire import ReviewReport
 from custody.runs.wire import RunsReport
 from custody.sdk.script_run import GraphRunReport
 from custody.search.wire import SearchReport
-from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
+from custody.server.github.shapes import (
+    GitHubBackfillReport,
+    GitHubCommentReport,
+    GitHubConnectReport,
+    GitHubListReport,
+)
 from custody.server.wire.tenancy import (
     PagesReport,
     ProjectInitReport,
@@ -132,6 +137,8 @@ REPORTS: tuple[type[Report], ...] = (
     GateReport,
     ReviewReport,
     GitHubBackfillReport,
+    GitHubCommentReport,
+    GitHubCommentReport,
     GitHubConnectReport,
     GitHubListReport,
     GraphRunReport,

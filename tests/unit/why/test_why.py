@@ -89,7 +89,7 @@ def test_a_line_leads_to_its_commit_its_call_its_prompt_and_the_session(built: B
         "change",
         "end",
     ]
-    line, made, call, prompt, _, session, *_ = report.chain
+    line, made, call, prompt, _, _, session, *_ = report.chain
     assert isinstance(line, LineLink) and line.attribution.kind == "agent" and line.records
     assert isinstance(made, ChainCommit)
     assert (made.commit, made.author, made.subject) == (commit, "A Tester", "add a mean")
