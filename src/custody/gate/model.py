@@ -68,6 +68,7 @@ class ReasonCode(Enum):
     TEST_FAILED = "TEST-FAILED"
     INTEG_UNSEEN = "INTEG-UNSEEN"
     INTEG_DAMAGE = "INTEG-DAMAGE"
+    REVIEW_UNREAD = "REVIEW-UNREAD"
     POLICY_CHANGED = "POLICY-CHANGED"
 
 
@@ -252,6 +253,11 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
             _ANSWERS,
             VerdictLevel.BLOCK,
         ),
+        ReasonCode.REVIEW_UNREAD: ReasonInfo(
+            "`gate.reads` is on, and no second person has read some hunks of the change. Only marks with at least"
+            " `gate.assurance_min` count, and never those of an author, an operator or an agent of the change.",
+            "have a person who did not write the change read it; 'custody read BASE..HEAD' lists its hunks",
+        ),
         ReasonCode.POLICY_CHANGED: ReasonInfo(
             "The change edits rules, or a file that decides what may merge: `custody.toml` or a CI workflow. It is"
             " judged by the rules of its base, and never approved without review.",
@@ -379,6 +385,14 @@ class TestedFile(Struct, frozen=True):
     assurance: Assurance = Assurance.SELF_REPORTED
 
 
+class ReadState(Struct, frozen=True):
+    """The hunks of a change that no second person has read, and the lowest assurance of the marks of the others."""
+
+    unread: tuple[ChangeSpot, ...]
+    hunks: int
+    assurance: Assurance | None = None
+
+
 class GateEvidence(Struct, frozen=True):
     """All evidence that the checks use.
 
@@ -403,6 +417,8 @@ class GateEvidence(Struct, frozen=True):
     guarded: tuple[str, ...] = ()
     vouchers: tuple[FileVoucher, ...] = ()
     rejected_by: str | None = None
+    reads: ReadState | MissingEvidence | None = None
+    """Which hunks a second person has read; None if the check is off."""
 
     @property
     def assurance(self) -> Assurance:
@@ -417,6 +433,8 @@ class GateEvidence(Struct, frozen=True):
         favorable += [answer.assurance for answer in trust if answer.approval]
         favorable += [voucher.assurance for voucher in self.vouchers]
         favorable += [file.assurance for file in self.tests if file.evidence.state is TestState.AFTER_EDIT]
+        if isinstance(self.reads, ReadState) and self.reads.assurance is not None:
+            favorable.append(self.reads.assurance)
         return find_lowest_assurance(favorable) or Assurance.WITNESSED
 
     @property
