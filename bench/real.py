@@ -6,8 +6,11 @@ Claude Code's transcripts and git-ai's notes with conversations.
 
 A line counts as explained if an agent's call is its answer; a commit's own trailer does not explain it. The call must
 have edited that file, or the line must have left another file in the same commit, or the call's session must have
-edited both. The reason for an unexplained line is false if some call before the commit wrote exactly this line into
-this file, and the line is not boilerplate.
+edited both, or git's own search finds that the line was moved from a file that the call edited. The reason for an
+unexplained line is false if some call before the commit wrote exactly this line into this file, and the line is not
+boilerplate. Reasons that admit such a call have their own tests: a line at "another place" must not be between the same
+two lines in the call's text, a line whose "layout" changed must have all its words from the text that the call
+replaced, one that was "gone" must be missing from some later text, and one that "says too little" must be short.
 """
 
 import argparse
@@ -19,9 +22,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -29,6 +33,7 @@ from bench.attribution.telling import ran
 from bench.attribution.world import surroundings
 from bench.bars import BenchError
 from bench.progress import Progress, Tell
+from custody.attribution.app.answers import CAME_BACK, LAID_OUT, OTHER_PLACE, SAYS_LITTLE
 from custody.attribution.app.blame import blame
 from custody.attribution.wire import Attribution
 from custody.core.errors import CustodyError
@@ -43,11 +48,15 @@ LINES_MAX = 5_000
 EDITS = {"Edit": "new_string", "Write": "content", "NotebookEdit": "new_source"}
 WORDS_MIN, FILES_MAX = 3, 2
 """A line with fewer words, or in calls of more files, is boilerplate: a person may have typed it too."""
+WORDS_MOVED_MIN = 0.6
+"""A line that moved and changed has more than this share of its words from the old line."""
+LITTLE_WORDS_MAX = 5
+"""Maximum words of a line that says too little."""
 SHOWN = 20
 WORD = re.compile(r"\w+")
 HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 COMMIT_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-NAMED = "named_by_commit"
+NAMED, NAMED_ONLY = "named_by_commit", "named only by the commit"
 
 
 @dataclass(slots=True)
@@ -59,6 +68,10 @@ class Call:
     wrote: dict[str, set[str]] = field(default_factory=dict)
     before: set[str] = field(default_factory=set)
     """Lines that were there before the call: it repeated them and did not write them."""
+    whole: set[str] | None = None
+    """The lines of the file before the call, if the transcript has them."""
+    pieces: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Each text that it replaced, and the lines, without empty ones, of the text that replaced it."""
 
 
 @dataclass(slots=True)
@@ -75,6 +88,7 @@ class Reading:
         """Add what a call wrote into a file that had the lines ``before``."""
         call = self.calls.setdefault(name, Call(at, session))
         call.before |= lines_of(before)
+        call.pieces.append((before, [line.strip() for line in text.splitlines() if line.strip()]))
         # A call that only deletes has no lines, but it edited the file too.
         lines = call.wrote.setdefault(path, set())
         for line in lines_of(text):
@@ -94,14 +108,26 @@ class Reading:
             for call in self.calls.values()
         )
 
-    def wrote_before(self, line: str, path: str, at: float) -> bool:
-        """Return whether some call before a time wrote this line into this file."""
+    def writers(self, line: str, path: str, at: float) -> list[Call]:
+        """Return the calls before a time that wrote this line into this file."""
+        calls = [self.calls[name] for name in self.by_line.get(line, ()) if name not in self.failed]
+        return [
+            call
+            for call in calls
+            if call.at <= at
+            and not any(is_same_text(line, old) for old in call.before)
+            and any(is_same_file(other, path) and line in lines for other, lines in call.wrote.items())
+        ]
+
+    def was_gone(self, line: str, path: str, since: float) -> bool:
+        """Return whether a file lacked a line at some call after a time, or the call removed it."""
+        later = [
+            call for call in self.calls.values() if call.at > since and any(is_same_file(p, path) for p in call.wrote)
+        ]
         return any(
-            name not in self.failed
-            and self.calls[name].at <= at
-            and line not in self.calls[name].before
-            and any(is_same_file(other, path) and line in lines for other, lines in self.calls[name].wrote.items())
-            for name in self.by_line.get(line, ())
+            (call.whole is not None and line not in call.whole)
+            or any(line in lines_of(before) and line not in lines for before, lines in call.pieces)
+            for call in later
         )
 
     def is_distinctive(self, line: str) -> bool:
@@ -120,6 +146,11 @@ class Reading:
 def lines_of(text: str) -> set[str]:
     """Return the lines of a text without white space around them, and without empty ones."""
     return {line.strip() for line in text.splitlines()} - {""}
+
+
+def is_same_text(line: str, other: str) -> bool:
+    """Return whether two lines differ in white space only: that changes no author."""
+    return line == other or "".join(line.split()) == "".join(other.split())
 
 
 def is_same_file(written: str, path: str) -> bool:
@@ -169,7 +200,10 @@ def add_result(reading: Reading, name: str, result: dict[str, Any], response: ob
         reading.failed.add(name)
     original = response.get("originalFile") if isinstance(response, dict) else None
     if isinstance(original, str) and name in reading.calls:
-        reading.calls[name].before |= lines_of(original)
+        call = reading.calls[name]
+        call.whole = lines_of(original)
+        call.before |= call.whole
+        call.pieces = [(before or original, lines) for before, lines in call.pieces]
 
 
 def read_note(file: Path, reading: Reading) -> None:
@@ -302,8 +336,23 @@ class Figures:
         return self.explained / self.lines if self.lines else 1.0
 
 
-def judge_line(figures: Figures, commit: RealCommit, path: str, line: str, answer: Attribution, other: Reading) -> None:
+@dataclass(frozen=True, slots=True)
+class AddedLine:
+    """A line that a commit added to a file; ``around`` are the lines above and below it.
+
+    ``former_names`` returns the files that git finds the line in before; ``is_repeated`` if the file has it twice.
+    """
+
+    path: str
+    text: str
+    around: Sequence[str] = ()
+    former_names: Callable[[], set[str]] = set
+    is_repeated: bool = False
+
+
+def judge_line(figures: Figures, commit: RealCommit, added: AddedLine, answer: Attribution, other: Reading) -> None:
     """Count one line, and check its answer against the other reading."""
+    path, line = added.path, added.text
     figures.lines += 1
     place = f"{commit.sha[:12]} {path}: {line[:80]}"
     if answer.kind in ("agent", "mixed") and NAMED not in answer.signals:
@@ -314,17 +363,48 @@ def judge_line(figures: Figures, commit: RealCommit, path: str, line: str, answe
         elif not other.edited(call, path):
             figures.elsewhere += 1
             has_left = any(line in lines for name, lines in commit.removed.items() if name != path)
-            if not has_left and not other.session_edited(call, path):
+            if not has_left and not other.session_edited(call, path) and not has_moved(added, other.calls[call]):
                 figures.unproven += 1
                 figures.examples.append(f"{place} (call {call} edited another file)")
         return
     figures.named += NAMED in answer.signals
-    reason = "named only by the commit" if NAMED in answer.signals else answer.reason or answer.kind
+    why = next((signal.why for signal in answer.evidence if signal.name == NAMED), answer.reason or answer.kind)
+    reason = NAMED_ONLY if NAMED in answer.signals else why
     figures.reasons[reason] += 1
-    is_repeated = sum(text == line for text in commit.added.get(path, {}).values()) > 1
-    if not is_repeated and other.is_distinctive(line) and other.wrote_before(line, path, commit.at):
+    if added.is_repeated or not other.is_distinctive(line):
+        return
+    writers = other.writers(line, path, commit.at)
+    if CAME_BACK in why and any(other.was_gone(line, path, call.at) for call in writers):
+        return
+    if writers and is_contradicted(why, line, added.around, writers):
         figures.false[reason] += 1
-        figures.examples.append(f"{place} ({reason})")
+        figures.examples.append(f"{place} ({why})")
+
+
+def has_moved(added: AddedLine, call: Call) -> bool:
+    """Return whether git finds the line in a file that the call edited, before this commit or an earlier one."""
+    return any(is_same_file(written, name) for name in added.former_names() for written in call.wrote)
+
+
+def is_contradicted(why: str, line: str, around: Sequence[str], writers: Sequence[Call]) -> bool:
+    """Return whether a reason is wrong about a line that these calls wrote."""
+    pieces = [piece for call in writers for piece in call.pieces if line in piece[1]]
+    if LAID_OUT in why:
+        words = Counter(WORD.findall(line))
+        return not any(words <= Counter(WORD.findall(before)) for before, _ in pieces)
+    if OTHER_PLACE in why:
+        return any(is_between(line, around, lines) for _, lines in pieces)
+    return SAYS_LITTLE not in why or len(WORD.findall(line)) > LITTLE_WORDS_MAX
+
+
+def is_between(line: str, around: Sequence[str], lines: Sequence[str]) -> bool:
+    """Return whether a line is between the same two lines in another text.
+
+    >>> is_between("b", ["a", "c"], ["a", "b", "c"]), is_between("b", ["a", "x"], ["a", "b", "c"])
+    (True, False)
+    """
+    places = (at for at in range(1, len(lines) - 1) if lines[at] == line)
+    return any([lines[at - 1], lines[at + 1]] == list(around) for at in places)
 
 
 def measure_commits(repo: Path, commits: Sequence[RealCommit], other: Reading, tell: Tell) -> Figures:
@@ -343,10 +423,71 @@ def measure_commits(repo: Path, commits: Sequence[RealCommit], other: Reading, t
                 for answer in report.attributions
                 for number in range(answer.start_line, answer.end_line + 1)
             }
+            whole = read_lines(workspace, commit.sha, path)
+            counts = Counter(whole)
             for number, line in lines.items():
                 if line and number in answers:
-                    judge_line(figures, commit, path, line, answers[number], other)
+                    around = [find_line(whole[: number - 1][::-1]), find_line(whole[number:])]
+                    former = partial(find_former_names, workspace, commit, path, number)
+                    # Of two equal lines a call may have written only the other one, perhaps long before this commit.
+                    added = AddedLine(path, line, around, former, is_repeated=counts[line] > 1)
+                    judge_line(figures, commit, added, answers[number], other)
     return figures
+
+
+def find_former_names(workspace: Workspace, commit: RealCommit, path: str, number: int) -> set[str]:
+    """Return the files in which git finds a line: moved by this commit, or changed in layout by it and moved before."""
+    words = WORD.findall(read_lines(workspace, commit.sha, path)[number - 1])
+    names = blame_names(workspace, commit.sha, path, number)
+    if any(WORD.findall(old) == words for old in commit.removed.get(path, ())):
+        parent = f"{commit.sha}^"
+        for at, old in enumerate(read_lines(workspace, parent, path), start=1):
+            if WORD.findall(old) == words:
+                names |= blame_names(workspace, parent, path, at)
+    return names
+
+
+def blame_names(workspace: Workspace, sha: str, path: str, number: int) -> set[str]:
+    """Return the file in which git's search for moved lines finds a line, and those that lost most of its words there.
+
+    Both only count within the commit that git names for the line.
+    """
+    git = ["git", "-C", str(workspace.folder)]
+    blame_line = ["blame", "-w", "-M", "-C", "--porcelain", f"-L{number},{number}", sha, "--", path]
+    shown = subprocess.run([*git, *blame_line], capture_output=True, check=True).stdout.decode("utf-8", "replace")
+    rows = shown.split("\n")
+    source = rows[0].partition(" ")[0]
+    with tempfile.TemporaryDirectory() as temporary:
+        removed = read_commit(git, source, 0, Path(temporary), surroundings(Path(temporary))).removed
+    words = Counter(WORD.findall(rows[-2]))
+    changed = {
+        name
+        for name, lines in removed.items()
+        if name != path and any(is_mostly(words, Counter(WORD.findall(line))) for line in lines)
+    }
+    return changed | {row.removeprefix("filename ") for row in rows if row.startswith("filename ")}
+
+
+def is_mostly(words: Counter[str], old: Counter[str]) -> bool:
+    """Return whether most of a line's words are those of another line.
+
+    >>> is_mostly(Counter(["if", "ready", "now"]), Counter(["ready", "now"]))
+    True
+    """
+    return (words & old).total() > max(words.total(), old.total()) * WORDS_MOVED_MIN
+
+
+def read_lines(workspace: Workspace, sha: str, path: str) -> list[str]:
+    """Return the lines of a file of a commit, without white space around them."""
+    shown = subprocess.run(
+        ["git", "-C", str(workspace.folder), "show", f"{sha}:{path}"], capture_output=True, check=True
+    ).stdout
+    return [line.strip() for line in shown.decode("utf-8", "replace").split("\n")]
+
+
+def find_line(lines: Iterable[str]) -> str:
+    """Return the first line that is not empty."""
+    return next((line for line in lines if line), "")
 
 
 def ranges_of(numbers: Iterable[int]) -> Iterator[Lines]:

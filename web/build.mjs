@@ -13,10 +13,12 @@ const vendored = ["htmx.org", "cytoscape"];
 mkdirSync(out, { recursive: true });
 const stale = new Set(readdirSync(out));
 const entries = readdirSync(join(here, "src/entries")).sort();
+// One sheet for every page, and those that single pages add (PageView.styles).
+const sheets = ["app.css", "code.css", "graph.css", "review.css"];
 const shared = { bundle: true, minify: true, charset: "utf8", legalComments: "none", logLevel: "warning", outdir: out };
 // Classic scripts, not modules: a report is opened from files, where browsers load no modules.
 await build({ ...shared, entryPoints: entries.map((name) => join(here, "src/entries", name)), format: "iife", target: "es2021" });
-await build({ ...shared, entryPoints: [join(here, "src/styles/app.css")], target: "es2021" });
+await build({ ...shared, entryPoints: sheets.map((name) => join(here, "src/styles", name)), target: "es2021" });
 for (const name of readdirSync(join(here, "static"))) cpSync(join(here, "static", name), join(out, name));
 const terms = vendored.map((name) => {
   const { version } = JSON.parse(readFileSync(join(here, "node_modules", name, "package.json"), "utf8"));
@@ -24,5 +26,5 @@ const terms = vendored.map((name) => {
 });
 writeFileSync(join(out, "licenses.txt"), terms.join("\n---\n\n"));
 
-const made = new Set([...entries.map((name) => name.replace(/\.ts$/, ".js")), ...readdirSync(join(here, "static")), "app.css", "licenses.txt"]);
+const made = new Set([...entries.map((name) => name.replace(/\.ts$/, ".js")), ...readdirSync(join(here, "static")), ...sheets, "licenses.txt"]);
 for (const name of stale) if (!made.has(name)) rmSync(join(out, name), { recursive: true });

@@ -48,6 +48,7 @@ class Replay:
     neat: bool = False
     agents: list[Agent] = field(default_factory=list)
     made: list[str] = field(default_factory=list)
+    branches: int = 0
     written: dict[str, set[Who]] = field(default_factory=dict)
     """All authors of lines with this text, ignoring white space."""
 
@@ -162,12 +163,13 @@ class Replay:
 
     def _rebased(self) -> None:
         world = self.world
-        branch = f"topic-{len(self.made)}"
+        self.branches += 1
+        branch = f"topic-{self.branches}"
         world.git("checkout", "--quiet", "-b", branch)
         world.commit("on a branch")
         pages = dict(world.pages)
         world.switch("main")
-        world.person.write(f"notes-{len(self.made)}.txt", f"the note number {len(self.made)} of this history\n")
+        world.person.write(f"notes-{self.branches}.txt", f"the note number {self.branches} of this history\n")
         self.made.append(world.commit("main goes on"))
         notes = dict(world.pages)
         world.git("rebase", "--quiet", "main", branch)

@@ -22,7 +22,7 @@ def test_the_share_and_the_verdicts_load_without_findings(look: Look, theme: str
     unknown = ("svg.bar rect.k-none", "svg.chart rect.k-none >> nth=0", ".swatch.k-none")
     assert len({page.locator(f".share {one}").evaluate(paint) for one in unknown}) == 1
     assert page.locator("section[aria-labelledby=open] tbody tr").count() == 7
-    assert "can merge" in page.inner_text("section[aria-labelledby=open]")
+    page.wait_for_selector("section[aria-labelledby=open] >> text=Can merge", timeout=60_000)
     assert findings(page) == []
 
 

@@ -12,7 +12,10 @@ OLD_LINEAGE = """CREATE TABLE lineage_state (id {int} NOT NULL, path {blob} NOT 
  store_id {text} NOT NULL, seq {int} NOT NULL, n {int} NOT NULL, call {text} NOT NULL, text {blob},
  hashes {blob} NOT NULL, origins {blob} NOT NULL, PRIMARY KEY (id)) {clustered}"""
 """The table as commit 469890d made it, under the same version."""
-LATER_TABLES = ("head_statement", "record_outline", "head_seen", "lineage_touch", "graph_part")
+LATER_TABLES = (
+    *("head_statement", "record_outline", "head_seen", "lineage_touch", "graph_part", "search_item"),
+    *("hunk_read", "author_claim", "command_record"),
+)
 """The tables that migrations after version 10 add."""
 DIFFERENCES = {
     "DROP INDEX record_at": ["index record_at on record is missing"],
@@ -52,6 +55,7 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
             "DROP INDEX traced_file_at",
             "DROP TABLE lineage_state",
             *(f"DROP TABLE {table}" for table in LATER_TABLES),
+            "DROP TABLE IF EXISTS search_text",
             OLD_LINEAGE,
             "DELETE FROM schema_version WHERE version > 10" if isinstance(store.db, PostgresDb) else "SELECT 1",
         )
@@ -64,7 +68,7 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
 
 def test_a_repaired_table_of_a_team_keeps_its_policy(empty_postgres: str) -> None:
     db = open_postgres(empty_postgres)
-    for table in LATER_TABLES:
+    for table in (*LATER_TABLES, "search_text"):
         db.run(f"DROP TABLE {table}")
     db.run("DELETE FROM schema_version WHERE version > 10")
     db.close()

@@ -14,7 +14,7 @@ Plant = tuple[str, str]
 """A file under src/custody, and the code added at its end. ``{n}`` in its name becomes the contract and a number."""
 
 LOADED_LATE = "def f() -> None:\n    import {}"
-QUESTIONS = ("attribution", "cite", "dupes", "gate", "graph", "trust")
+QUESTIONS = ("attribution", "cite", "dupes", "gate", "graph", "runs", "trust")
 
 PLANTS: Mapping[str, Collection[Plant]] = {
     "layers": [
@@ -90,6 +90,10 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("graph/planted_{n}.py", "import custody.sketch"),
         ("graph/planted_{n}.py", LOADED_LATE.format("click")),
     ],
+    "runs-pure": [
+        ("runs/planted_{n}.py", "import os"),
+        ("runs/planted_{n}.py", "import custody.capture.tool_use"),
+    ],
     "gate-pure": [
         ("gate/planted_{n}.py", "import os"),
         ("gate/checks.py", "import click"),
@@ -162,6 +166,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("server/app/planted_{n}.py", "import custody.dupes.pool.work"),
     ],
     "graph-door": [("why/planted_{n}.py", "import custody.graph.rules")],
+    "runs-door": [("why/planted_{n}.py", "import custody.runs.model")],
     "trust-door": [
         ("gate/app/planted_{n}.py", "import custody.trust.rules"),
         ("server/page_data/planted_{n}.py", "import custody.trust.engine"),
@@ -233,6 +238,10 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     "sketches": [
         ("dupes/app/planted_{n}.py", "import rensa"),
         ("sketch/planted_{n}.py", "import rensa"),
+    ],
+    "syntax": [
+        ("attribution/planted_{n}.py", "import pygments"),
+        ("server/pages/planted_{n}.py", LOADED_LATE.format("pygments")),
     ],
     "matrices": [
         ("cite/near_copies.py", LOADED_LATE.format("numpy")),

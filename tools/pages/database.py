@@ -21,6 +21,8 @@ _INDEX = re.compile(r"CREATE (?P<unique>UNIQUE )?INDEX (?P<name>\w+) ON (?P<tabl
 _ADDED = re.compile(r"ALTER TABLE (?P<table>\w+) ADD COLUMN (?P<column>.*)")
 _DROPPED = re.compile(r"DROP (?P<what>TABLE|INDEX) (?:IF EXISTS )?(?P<name>\w+);")
 _ROWS_ONLY = re.compile(r"(?:INSERT|UPDATE|DELETE)\b.*;")
+_OF_ONE_DATABASE = re.compile(r"\{\w+\};")
+"""A statement that each database words for itself, or does not have."""
 _WORD = re.compile(r"\{(\w+)\}")
 """A word that the dialects translate."""
 
@@ -79,7 +81,7 @@ class Reader:
             self._table(added["table"]).columns.append(_column(added["column"]))
         elif dropped := _DROPPED.fullmatch(line):
             self._drop(dropped["what"], dropped["name"])
-        elif line and not _ROWS_ONLY.fullmatch(line):
+        elif line and not _ROWS_ONLY.fullmatch(line) and not _OF_ONE_DATABASE.fullmatch(line):
             raise Undocumented(f"cannot read '{line}'")
 
     def _created(self, name: str, file: str) -> Table:

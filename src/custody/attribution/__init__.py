@@ -16,12 +16,13 @@ if TYPE_CHECKING:
         Segment,
         Trace,
         TraceAttribution,
+        format_certainty,
     )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "model": "Grade LineOwner Segment TIERS Trace TraceAttribution",
+            "model": "Grade LineOwner Segment TIERS Trace TraceAttribution format_certainty",
         },
     )
 
@@ -32,4 +33,5 @@ __all__ = [
     "Segment",
     "Trace",
     "TraceAttribution",
+    "format_certainty",
 ]

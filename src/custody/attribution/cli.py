@@ -16,6 +16,7 @@ from custody.core.plural import count_noun
 from custody.terminal.dates import format_when
 from custody.terminal.frame import (
     choose_revision,
+    contents_option,
     current_screen,
     json_option,
     open_command_workspace,
@@ -23,6 +24,7 @@ from custody.terminal.frame import (
     print_command_report,
     rev_option,
     revision_argument,
+    use_contents,
 )
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns
 
@@ -83,6 +85,7 @@ TAB_COLUMNS = 4
     type=click.Choice(["sarif", "annotations"]),
     help="Print agents' lines for code hosts and editors, or for a build log.",
 )
+@contents_option
 @click.option("--removed", metavar="REV", help="List what was removed from the file since REV instead.")
 @click.option("-v", "--verbose", is_flag=True, help="Show tier, model, share, signals and session of each block.")
 @json_option
@@ -98,6 +101,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
     remote: str | None,
     porcelain: bool,
     form: str | None,
+    contents: str | None,
     removed: str | None,
     verbose: bool,
     as_json: bool,
@@ -114,6 +118,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
       custody blame src/app.py HEAD~3 --json
       custody blame src/app.py --removed v1.0
       custody blame src/app.py --remote
+      custody blame src/app.py --contents - < unsaved.txt
       custody blame src/app.py --format sarif > lines.sarif
     """
     from custody.attribution.app.blame import LineSpec, blame, list_removed_lines
@@ -121,6 +126,8 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
     if sum((as_json, porcelain, form is not None)) > 1:
         raise InputError("--json, --porcelain and --format are mutually exclusive", hint="pass one of them")
     workspace = open_command_workspace(ctx) if remote is None else open_remote_command_workspace(ctx, remote or None)
+    if contents is not None:
+        workspace = use_contents(workspace, file, contents, choose_revision(revision, rev))
     if removed is not None:
         if line_ranges or porcelain or form is not None or profile == "document":
             hint = "--removed takes --json and -v, and compares the whole file"

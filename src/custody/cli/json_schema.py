@@ -57,7 +57,10 @@ from custody.graph.wire.report import (
     ImportOtlpReport,
 )
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
+from custody.people.wire import ReadReport, ReadShareReport
+from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
+from custody.search.wire import SearchReport
 from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.server.wire.tenancy import (
     PagesReport,
@@ -108,6 +111,7 @@ REPORTS: tuple[type[Report], ...] = (
     PagesReport,
     RecordsReport,
     RulesReport,
+    SearchReport,
     ServeReport,
     SessionReport,
     ShowReport,
@@ -124,6 +128,7 @@ REPORTS: tuple[type[Report], ...] = (
     StoreReport,
     TeamPolicyReport,
     GateReport,
+    ReviewReport,
     GitHubBackfillReport,
     GitHubConnectReport,
     GitHubListReport,
@@ -134,6 +139,8 @@ REPORTS: tuple[type[Report], ...] = (
     GraphNextReport,
     GraphDagReport,
     GraphDiffReport,
+    ReadReport,
+    ReadShareReport,
     CiteAuditReport,
     CiteConvertReport,
     CiteReportReport,

@@ -12,8 +12,11 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "gate": "Check whether a change can merge.",
                 "graph": "Explore the graph of tool calls.",
                 "log": "List recorded sessions, or show one.",
+                "read": "Mark hunks of a change as read, or show who read them.",
                 "records": "List records, newest first.",
                 "report": "Write the pages of 'custody serve' as static files.",
+                "review": "Show what to read in a change, the riskiest first.",
+                "search": "Search sessions by words of prompts, commands, files and commits.",
                 "show": "Show one record.",
                 "stats": "Show how many lines agents wrote.",
                 "trust": "Show trust scores and record decisions about agents' changes.",
@@ -23,6 +26,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
         "Set up": MappingProxyType(
             {
                 "demo": "Run every command on a sample repository.",
+                "mcp": "Serve an agent: read-only tools about this repository.",
+                "lsp": "Serve an editor: hovers, lenses and diagnostics.",
                 "init": "Set up recording for agents in this repository.",
                 "uninstall": "Remove what 'custody init' added to settings and hooks.",
                 "record": "Record one event of an agent.",
@@ -59,8 +64,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 
 COMMON_VERBS = frozenset(
     (
-        *("blame", "cite", "dupes", "gate", "graph", "log", "stats", "trust", "why"),
-        *("demo", "init", "rules", "verify", "doctor", "export", "import", "pull", "push", "serve"),
+        *("blame", "cite", "dupes", "gate", "log", "review", "search", "stats", "trust", "why"),
+        *("demo", "init", "rules", "verify", "doctor", "import", "pull", "serve"),
     )
 )
 """What 'custody --help' lists, so that it fits on a screen; 'custody help' lists all."""
@@ -82,14 +87,19 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "import": "custody.cli.import_",
         "init": "custody.intake.cli.setup",
         "log": "custody.ledger.cli",
+        "lsp": "custody.lsp.cli",
+        "mcp": "custody.mcp.cli",
         "project": "custody.server.cli.groups",
         "pull": "custody.share.cli",
         "push": "custody.share.cli",
+        "read": "custody.people.cli",
         "record": "custody.intake.cli.record",
         "records": "custody.ledger.cli",
         "remote": "custody.share.cli",
         "report": "custody.server.cli.serve",
+        "review": "custody.review.cli",
         "rules": "custody.cli.rules",
+        "search": "custody.search.cli",
         "serve": "custody.server.cli.serve",
         "show": "custody.ledger.cli",
         "stats": "custody.attribution.cli",

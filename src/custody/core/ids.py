@@ -2,7 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import NewType
 
 from msgspec import Struct
@@ -121,3 +123,24 @@ def check_project_name(text: str) -> str:
             hint="use up to 40 lower-case letters, digits and hyphens, with a letter or digit at both ends",
         )
     return text
+
+
+SHORT_ID_LENGTH = 8
+"""Characters of a session's id that are shown, unless more are needed to tell it apart."""
+
+
+def shorten_session_id(session: str, recorded: Sequence[str]) -> str:
+    """Return the shortest unique start of an id among ``recorded`` ones in order; the whole id if none is unique.
+
+    >>> recorded = ["5d2f0c3e-1111", "5d2f0c3e-2222", "9a61b7d4-3333", "s1", "s10"]
+    >>> [shorten_session_id(session, recorded) for session in recorded]
+    ['5d2f0c3e-1', '5d2f0c3e-2', '9a61b7d4', 's1', 's10']
+    """
+    at = bisect_left(recorded, session)
+    neighbors = [other for other in recorded[max(at - 1, 0) : at + 2] if other != session]
+    shared = max((_count_shared_start(session, other) for other in neighbors), default=0)
+    return session[: max(SHORT_ID_LENGTH, shared + 1)]
+
+
+def _count_shared_start(text: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))

@@ -43,6 +43,11 @@ RECORDING = (
                 lines=8,
             ),
             Command(
+                "custody search read prices",
+                about="Search them by words of prompts, commands, files and commits:",
+                says=("read prices as people type them", "claude-code", "found among"),
+            ),
+            Command(
                 "custody log 7d5a1c2e --tree",
                 about="Show one session. The token in the prompt was removed before it was stored.",
                 says=("> read prices as people type them", "[redacted:", "Write  src/till/prices.py"),

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from custody.attribution import Grade, LineOwner
+from custody.attribution import Grade, LineOwner, format_certainty
 from custody.cite import Finding
 from custody.core.assurance import Assurance, find_lowest_assurance
 from custody.core.evidence import ChangePeriod
@@ -285,6 +285,11 @@ class AddedRange(Struct, frozen=True):
     def rated(self) -> Assurance:
         """Return how far the author can be believed."""
         return self.assurance or Assurance.SELF_REPORTED
+
+    @property
+    def certainty(self) -> str:
+        """Return how certain the author is, in the word that blame shows."""
+        return format_certainty(self.tier, self.grade, is_person=self.whose is LineOwner.PERSON)
 
 
 class MissingEvidence(Struct, frozen=True):

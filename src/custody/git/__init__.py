@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from custody.git.repository import BRANCH_PREFIXES, Repository, WorkCommit, discover_repository
     from custody.git.user_settings import read_user_pager
     from custody.git.work_commit import WorkLimits
-    from custody.git.work_tree_file import NoWorkFile, WorkFile, read_small_file, read_work_file
+    from custody.git.work_tree_file import FILE_BYTES_MAX, NoWorkFile, WorkFile, read_small_file, read_work_file
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -69,7 +69,7 @@ else:
             "repository": "BRANCH_PREFIXES Repository WorkCommit discover_repository",
             "user_settings": "read_user_pager",
             "work_commit": "WorkLimits",
-            "work_tree_file": "NoWorkFile WorkFile read_small_file read_work_file",
+            "work_tree_file": "FILE_BYTES_MAX NoWorkFile WorkFile read_small_file read_work_file",
         },
     )
 
@@ -78,6 +78,7 @@ __all__ = [
     "BRANCH_PREFIXES",
     "BUDGET_REF",
     "EVERY_REF",
+    "FILE_BYTES_MAX",
     "PULLS",
     "Ancestry",
     "AnswerStream",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +50,7 @@ from custody.git.work_tree_file import (
     FILE_BYTES_MAX,
     NoWorkFile,
     WorkFile,
+    limit_work_file,
     read_small_file,
     read_work_file,
     resolve_work_tree_path,
@@ -103,6 +104,8 @@ class Repository(Struct, frozen=True):
     limits: ProcessLimits = USUAL
     connections: ObjectConnections | None = None
     """The processes that read objects, if a command shares them."""
+    buffers: tuple[WorkFile, ...] = ()
+    """Files as an editor holds them; they replace those on disk."""
 
     def share_connections(self) -> Repository:
         """Return the repository with processes that serve all its readers until ``connections`` is closed."""
@@ -325,9 +328,15 @@ class Repository(Struct, frozen=True):
         return resolve_work_tree_path(self.work_tree, typed, folder)
 
     def work_file(self, path: RepoPath, bytes_max: int = FILE_BYTES_MAX) -> WorkFile | NoWorkFile:
-        """Read a regular file on disk, never through a symbolic link; or return why it cannot be read."""
+        """Read a regular file on disk, never through a symbolic link; or return why it cannot be read.
+
+        A buffer of this path replaces the file on disk.
+        """
         if self.work_tree is None:
             return NoWorkFile(path, "is in a bare repository")
+        for buffer in self.buffers:
+            if buffer.path == path:
+                return limit_work_file(buffer, bytes_max)
         return read_work_file(self.work_tree, path, bytes_max)
 
     @contextmanager
@@ -349,6 +358,21 @@ class Repository(Struct, frozen=True):
         ):
             repository = replace(self, place=replace(self.place, more_objects=work.objects), connections=None)
             yield WorkCommit(repository, work.commit, work.left_out)
+
+    @contextmanager
+    def with_draft(self, contents: Mapping[RepoPath, bytes], message: str) -> Iterator[WorkCommit]:
+        """Yield files that are not on disk as a commit on top of HEAD, in a folder that is deleted afterwards."""
+        from custody.git.draft_commit import DraftRequest, make_draft_commit
+        from custody.git.work_commit import SealedObjects
+
+        parent = self.head().commit
+        request = DraftRequest(self.place, parent, contents, message)
+        with self.objects() as objects, ExitStack() as stack:
+            entries = () if parent is None else stack.enter_context(self.tree(parent))
+            sealed = SealedObjects(objects, self.look_up)
+            with make_draft_commit(request, entries, sealed) as draft:
+                place = replace(self.place, more_objects=draft.objects)
+                yield WorkCommit(replace(self, place=place, connections=None), draft.commit, ())
 
     @property
     def _open(self) -> Git:

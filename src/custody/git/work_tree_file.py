@@ -69,7 +69,7 @@ class NoWorkFile(Struct, frozen=True):
 def read_work_file(work_tree: Path, path: RepoPath, bytes_max: int = FILE_BYTES_MAX) -> WorkFile | NoWorkFile:
     """Read a regular file of the work tree, never through a symbolic link and never from ``.git``."""
     *parents, name = path.raw.split(b"/")
-    if any(part.lower() == b".git" for part in (*parents, name)):
+    if _belongs_to_git(path):
         return NoWorkFile(path, "belongs to git")
     with ExitStack() as opened:
         try:
@@ -82,6 +82,19 @@ def read_work_file(work_tree: Path, path: RepoPath, bytes_max: int = FILE_BYTES_
                 return NoWorkFile(path, _REASONS[error.errno])
             raise WorldError(f"cannot read '{path.display}': {error.strerror}") from error
     return NoWorkFile(path, content) if isinstance(content, str) else WorkFile(path, content)
+
+
+def limit_work_file(file: WorkFile, bytes_max: int) -> WorkFile | NoWorkFile:
+    """Return a file that was not read from disk, or why it would not have been read."""
+    if _belongs_to_git(file.path):
+        return NoWorkFile(file.path, "belongs to git")
+    if len(file.content) > bytes_max:
+        return NoWorkFile(file.path, f"is larger than {bytes_max:,} bytes")
+    return file
+
+
+def _belongs_to_git(path: RepoPath) -> bool:
+    return any(part.lower() == b".git" for part in path.raw.split(b"/"))
 
 
 def _open_work_tree_entry(opened: ExitStack, name: Path | bytes, flags: int, folder: int | None) -> int:

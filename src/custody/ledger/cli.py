@@ -137,7 +137,10 @@ MORE_SESSIONS = 4
 )
 @click.option("--agent", metavar="NAME", help="Show only sessions of this agent.")
 @click.option(
-    "--grep", "prompt_text", metavar="TEXT", help="Show only sessions with this text in a prompt; case is ignored."
+    "--grep",
+    "prompt_text",
+    metavar="TEXT",
+    help="Show only sessions with these words in a row in a prompt.",
 )
 @click.option("--by-agent", is_flag=True, help="Count sessions by agent instead.")
 @click.option("--tree", is_flag=True, help="Indent calls below their parent call or subagent.")

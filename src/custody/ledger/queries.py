@@ -58,7 +58,7 @@ def list_last_session_calls(store: Store, session: SessionId, limit: int) -> lis
 
 _CONCLUSIONS = (
     "file_edit file_state traced_file commit_link commit_seen pull_request_fact source_read tool_call"
-    " decision duplicate_answer source change span"
+    " decision duplicate_answer hunk_read author_claim source change span"
 ).split()
 """Views that support a conclusion: a record with one of them is not erased."""
 
@@ -311,22 +311,6 @@ def list_session_prompts(store: Store, session: SessionId) -> list[ObservedView[
 def list_prompts_of_sessions(store: Store, sessions: Collection[SessionId]) -> list[ObservedView[Prompt]]:
     """Return the prompts of these sessions, of any agent."""
     return store.views.look_up(Prompt, f"session IN ({make_sql_placeholders(sessions)})", sorted(sessions))
-
-
-def find_sessions_by_prompt(store: Store, text: str) -> set[tuple[AgentName, SessionId]]:
-    """Return the sessions with a prompt that contains ``text``; case and the kind of white space are ignored."""
-    wanted = _normalize_prompt(text)
-    sessions = [SessionId(str(session)) for session in store.views.distinct(Prompt, "session")]
-    return {
-        (prompt.view.agent, prompt.view.session)
-        for start in range(0, len(sessions), SESSIONS_READ_MAX)
-        for prompt in list_prompts_of_sessions(store, sessions[start : start + SESSIONS_READ_MAX])
-        if wanted in _normalize_prompt(prompt.view.text.content or "")
-    }
-
-
-def _normalize_prompt(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def list_first_session_prompts(store: Store, session: SessionId, limit: int) -> list[ObservedView[Prompt]]:

@@ -1,16 +1,15 @@
 """Recorded sessions: the list of them, and the prompts and calls of one."""
 
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from itertools import takewhile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from custody.core.errors import InputError
-from custody.core.ids import SessionId
+from custody.core.ids import SessionId, shorten_session_id
 from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceAccess, ToolCall, View
 from custody.core.wire.report import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
@@ -20,7 +19,6 @@ from custody.ledger.queries import (
     SessionRow,
     SessionView,
     count_recorded_sessions,
-    find_sessions_by_prompt,
     list_first_session_views,
     list_last_session_calls,
     list_last_session_views,
@@ -46,8 +44,6 @@ ENDS_READ_MAX = 20
 """Observations that are read at either end of a session to list it: a transcript has one in every line."""
 ANY_NUMBER = 2**31 - 1
 """More sessions than exist; counting them would read every observation."""
-SHORT_ID_LENGTH = 8
-"""Characters of a session's id that are shown, unless more are needed to tell it apart."""
 SESSIONS_SHOWN_MAX = 3
 """Sessions that are listed if a name is ambiguous."""
 
@@ -75,7 +71,7 @@ def list_session_log(
 
     Their first prompts are only returned ``with_prompts``.
     """
-    with workspace.reading() as store, store.reading():
+    with _reading_prompts(workspace, prompt_text) as (store, found):
         agents = list_captured_agents(store)
         if agent is not None:
             from custody.intake.install.agent_status import check_agent_name  # only needed with an agent
@@ -83,12 +79,12 @@ def list_session_log(
             check_agent_name(agent, (row.agent for row in agents))
         total = count_recorded_sessions(store)
         lines = [AgentLine(row.agent, row.sessions, format_timestamp(row.last_ns)) for row in agents]
-        if agent is None and prompt_text is None:
+        if agent is None and found is None:
             rows = list_session_rows(store, limit=limit)
         else:
             rows = _filter_sessions_by_agent(list_session_rows(store, limit=total), agent)
-            if prompt_text is not None:
-                rows = _filter_sessions_by_prompt(store, rows, prompt_text)
+            if found is not None:
+                rows = [row for row in rows if (row.agent, row.session) in found]
                 lines = _count_agent_sessions(rows)
             total = len(rows)
         sessions = [_session_line_from_index(store, row) for row in rows[:limit]]
@@ -99,11 +95,21 @@ def list_session_log(
         )
 
 
-def _filter_sessions_by_prompt(store: Store, rows: list[SessionRow], text: str) -> list[SessionRow]:
-    if not text.strip():
-        raise InputError("cannot search prompts for an empty text", hint="pass a word of the prompt")
-    matches = find_sessions_by_prompt(store, text)
-    return [row for row in rows if (row.agent, row.session) in matches]
+@contextmanager
+def _reading_prompts(
+    workspace: Workspace, text: str | None
+) -> Iterator[tuple[Store, Collection[tuple[str, str]] | None]]:
+    """Open the store to read, with the sessions that have ``text`` in a prompt; None without a text."""
+    with workspace.reading() as store:
+        if text is None:
+            with store.reading():
+                yield store, None
+            return
+        from custody.search.app import find_sessions_by_prompt, update_search_index  # only needed with a text
+
+        update_search_index(workspace, store)
+        with store.reading():
+            yield store, find_sessions_by_prompt(store, text)
 
 
 def _count_agent_sessions(rows: Sequence[SessionRow]) -> list[AgentLine]:
@@ -114,27 +120,10 @@ def _count_agent_sessions(rows: Sequence[SessionRow]) -> list[AgentLine]:
 
 
 def shorten_session_ids(workspace: Workspace, sessions: Collection[str]) -> dict[str, str]:
-    """Return the shortest start of each id that names only this session, at least ``SHORT_ID_LENGTH`` characters."""
+    """Return the shortest start of each id that names only this session, at least 8 characters."""
     with workspace.reading() as store, store.reading():
         recorded: Sequence[str] = list_recorded_session_ids(store)
     return {session: shorten_session_id(session, recorded) for session in sessions}
-
-
-def shorten_session_id(session: str, recorded: Sequence[str]) -> str:
-    """Return the shortest unique start of an id among ``recorded`` ones in order; the whole id if none is unique.
-
-    >>> recorded = ["5d2f0c3e-1111", "5d2f0c3e-2222", "9a61b7d4-3333", "s1", "s10"]
-    >>> [shorten_session_id(session, recorded) for session in recorded]
-    ['5d2f0c3e-1', '5d2f0c3e-2', '9a61b7d4', 's1', 's10']
-    """
-    at = bisect_left(recorded, session)
-    neighbors = [other for other in recorded[max(at - 1, 0) : at + 2] if other != session]
-    shared = max((_count_shared_start(session, other) for other in neighbors), default=0)
-    return session[: max(SHORT_ID_LENGTH, shared + 1)]
-
-
-def _count_shared_start(text: str, other: str) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))
 
 
 def show_session_log(workspace: Workspace, named: str, *, agent: str | None = None) -> SessionReport:

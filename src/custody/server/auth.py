@@ -104,6 +104,8 @@ class CallerLimits(Struct, frozen=True, kw_only=True):
     """Maximum time for a body to arrive."""
     answer_seconds: float = 90.0
     """Maximum time for an answer, including the body."""
+    page_seconds: float = 1.0
+    """How long a page waits for work that takes long, before it shows how far the work is."""
     in_flight: int = 512
     """Maximum requests at the same time."""
     waiting: int = 4096

@@ -6,6 +6,7 @@ The OpenAPI document and the routes are made from the same values, so they agree
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -17,7 +18,8 @@ from custody.core.errors import InputError
 from custody.server.app.intake import Intake
 from custody.server.app.listing import LIMIT_DEFAULT, LIMIT_MAX
 from custody.server.app.tenancy import Grant, TokenScope
-from custody.server.problems import LATER, TOO_LONG, HttpProblem, make_busy_problem
+from custody.server.page_data.work import WorkProgress
+from custody.server.problems import TOO_LONG, HttpProblem, make_busy_problem
 from custody.server.shared_state import Service
 from custody.server.wire.service import encode_http_answer
 from custody.workspace.workspace import Workspace
@@ -211,9 +213,25 @@ class EndpointCall:
         """Answer a question about the caller's project, in a thread."""
         return await self.service.readers.ask(self.grant.project, question)
 
-    async def ask_long(self, name: Hashable, question: Callable[[Workspace], T]) -> T:
-        """Answer a long question in its own thread; it is not started again while it runs."""
-        return await self.service.readers.ask_long(self.grant.project, (self.grant.token_id, name), question)
+    async def ask_work(self, name: Hashable, question: Callable[[Workspace], T]) -> T | WorkProgress:
+        """Answer a question that takes long, in the queue of the pages; after a short wait, return how far it is.
+
+        Asking again continues the wait.
+        """
+        queue = self.service.memory.require_work()
+        workspace = self.service.readers.workspace(self.grant.project)
+        job = queue.ask(
+            (self.grant.project, self.grant.token_id, name),
+            lambda work: question(msgspec.structs.replace(workspace, progress=work.progress)),
+        )
+        if job is None:
+            return queue.measure(None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.service.settings.limits.page_seconds):
+                answer: T = await asyncio.shield(asyncio.wrap_future(job.future))
+            queue.forget_result(job)
+            return answer
+        return queue.measure(job)
 
     async def read_in(self, data: bytes, reading: Callable[[Intake], T]) -> T:
         """Parse a body: here if it is short, else in a thread."""
@@ -309,8 +327,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """Descriptions of the path parameters."""
-    long: bool = False
-    """Whether the answer may take long the first time, and continues in the background after a timeout."""
 
 
 def make_endpoint_route(endpoint: Endpoint) -> HTTPRouteHandler:
@@ -328,9 +344,7 @@ def make_endpoint_route(endpoint: Endpoint) -> HTTPRouteHandler:
             async with asyncio.timeout(service.settings.limits.answer_seconds):
                 answer = await endpoint.handle(call)
         except TimeoutError as error:
-            raise (
-                make_busy_problem(TOO_LONG, remedy=LATER) if endpoint.long else make_busy_problem(TOO_LONG)
-            ) from error
+            raise make_busy_problem(TOO_LONG) from error
         return Response(answer.body, status_code=answer.status, media_type=answer.media, headers=dict(answer.headers))
 
     path = endpoint.path

@@ -68,7 +68,6 @@ class HttpProblem(Exception):
 
 
 TOO_LONG = "the answer takes longer than the time limit"
-LATER = "the work continues in the background: try again in a minute"
 
 
 def make_busy_problem(detail: str, *, remedy: str = TRY_AGAIN) -> HttpProblem:

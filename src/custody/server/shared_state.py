@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from custody.server.app.questions import Note
 from custody.server.auth import Settings
+from custody.server.page_data.work import WorkQueue
 from custody.server.pages.page import PageMemory
 from custody.server.writer_queue import Metrics, Readers, Writers
 
@@ -68,14 +69,15 @@ class Service(Struct):
     noted: RecentReads = field(default_factory=RecentReads)
     """The recently logged reads of pages."""
     memory: PageMemory = field(default_factory=PageMemory)
-    """The caches of pages."""
+    """The caches of pages, and the queue of their long work."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Service":
         """Return a service that is not started yet."""
         metrics = Metrics()
         writers = Writers(settings.keeper, metrics, settings.limits.waiting)
-        return cls(settings, metrics, writers, Readers(settings.keeper))
+        memory = PageMemory(WorkQueue(settings.now_ns))
+        return cls(settings, metrics, writers, Readers(settings.keeper), memory=memory)
 
     async def close(self) -> None:
         """Finish waiting writes and reads."""

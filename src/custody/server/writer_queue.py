@@ -3,9 +3,8 @@
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import BoundedSemaphore, Thread
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from msgspec import Struct
@@ -16,17 +15,15 @@ from custody.core.errors import CustodyError, StoreError
 from custody.core.wire.arrival import Arrival
 from custody.server.app.intake import IngestResult, StoreWriter
 from custody.server.app.tenancy import AccessKeeper
-from custody.server.problems import LATER, TOO_LONG, make_busy_problem
+from custody.server.problems import make_busy_problem
 from custody.workspace.workspace import Workspace
 
 # The store is opened for each question, so that the answer includes everything acknowledged before.
-# A thread cannot be stopped, so long questions have their own threads, and are not started again while they run for a
-# caller that timed out. The service does not wait for them at shutdown: they only read, and what they store on the way
-# is stored in whole transactions.
+# Long questions of pages run in a queue of their own (page_data/work.py). The service does not wait for them at
+# shutdown: they only read, and what they store on the way is stored in whole transactions.
 
 
 THREADS = 4
-LONG_THREADS = 4
 
 T = TypeVar("T")
 
@@ -38,40 +35,10 @@ class Readers:
         self._keeper = keeper
         self._workspaces: dict[str, Workspace] = {}
         self._threads = ThreadPoolExecutor(THREADS, "custody-reader")
-        self._long = BoundedSemaphore(LONG_THREADS)
-        self._abandoned: set[Hashable] = set()
 
     async def ask(self, project: str, question: Callable[[Workspace], T]) -> T:
         """Answer a question about a project."""
         return await self.run(lambda: question(self.workspace(project)))
-
-    async def ask_long(self, project: str, name: Hashable, question: Callable[[Workspace], T]) -> T:
-        """Answer a long question; a 503 while an abandoned one of this ``name`` still runs."""
-        if name in self._abandoned:
-            raise make_busy_problem(TOO_LONG, remedy=LATER)
-        future = self._start_long_work(lambda: question(self.workspace(project)))
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            if not future.cancel():
-                self._abandoned.add(name)
-                future.add_done_callback(lambda _: self._abandoned.discard(name))
-            raise
-
-    def _start_long_work(self, work: Callable[[], T]) -> "Future[T]":
-        """Run ``work`` in a daemon thread, at most ``LONG_THREADS`` at a time."""
-        future: Future[T] = Future()
-
-        def run() -> None:
-            with self._long:
-                if future.set_running_or_notify_cancel():
-                    try:
-                        future.set_result(work())
-                    except BaseException as error:  # noqa: BLE001 - it is raised in the waiting caller
-                        future.set_exception(error)
-
-        Thread(target=run, name="custody-long-reader", daemon=True).start()
-        return future
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run ``work`` in a reader thread."""
@@ -84,7 +51,7 @@ class Readers:
         return self._workspaces[project]
 
     async def close(self) -> None:
-        """Finish short questions; abandoned long ones are not waited for."""
+        """Finish the questions that run."""
         await asyncio.to_thread(self._threads.shutdown)
 
 

@@ -37,10 +37,12 @@ class Dialect(Struct, frozen=True):
     text: str
     strict: str
     clustered: str
+    words_table: str = ""
+    words_index: str = ""
 
     def ddl(self, sql: str) -> str:
-        """Return a migration's text in this dialect."""
-        for word in ("blob", "int", "text", "strict", "clustered"):
+        """Return a migration's text in this dialect; empty for a statement that it does not need."""
+        for word in ("blob", "int", "text", "strict", "clustered", "words_table", "words_index"):
             sql = sql.replace(f"{{{word}}}", getattr(self, word))
         return sql
 
@@ -81,6 +83,18 @@ class Db(Protocol):
 
     def stamp(self) -> str:
         """Return an identifier of the storage; it changes if the database is copied or restored."""
+
+    def index_words(self, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
+        """Add texts to the full-text index, inside a write: each a number and its words in order."""
+
+    def drop_words(self, items: Sequence[int]) -> None:
+        """Remove texts from the full-text index, inside a write, so that none of their words stays in the files."""
+
+    def match_words(self, words: Sequence[str], *, is_prefix: bool) -> tuple[str, SqlValue]:
+        """Return a query for the numbers of texts with ``words`` in a row, and its parameter.
+
+        Words are letters and digits without case. With ``is_prefix`` the last one may go on.
+        """
 
     def scrub(self) -> None:
         """Remove old copies of erased bytes from the files of this database."""
@@ -136,7 +150,7 @@ def split_sql_statements(sql: str) -> tuple[str, ...]:
     return tuple(statement.strip() for statement in code.split(";") if statement.strip())
 
 
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 17
 """The number of the newest step; a test compares it with the files."""
 
 
@@ -161,5 +175,6 @@ def _apply_schema_migration(db: Db, step: Migration) -> None:
         if db.version() >= step.number:
             return  # another process was first
         for statement in step.statements:
-            db.run(db.dialect.ddl(statement))
+            if ddl := db.dialect.ddl(statement):
+                db.run(ddl)
         db.set_version(step.number)

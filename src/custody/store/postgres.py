@@ -61,7 +61,15 @@ def postgres_lock_number(schema: str) -> int:
     return int.from_bytes(hashlib.sha256(schema.encode()).digest()[:_KEY_BYTES], "big", signed=True)
 
 
-DIALECT = Dialect(blob="BYTEA", int="BIGINT", text='TEXT COLLATE "C"', strict="", clustered="")
+DIALECT = Dialect(
+    blob="BYTEA",
+    int="BIGINT",
+    text='TEXT COLLATE "C"',
+    strict="",
+    clustered="",
+    words_table="CREATE TABLE search_text (item BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)",
+    words_index="CREATE INDEX search_text_words ON search_text USING gin (words)",
+)
 
 _UNWRITABLE = frozenset(("25006", "42501", "53100", "53200", "57P03", "55P03"))
 _DENIED = "42501"
@@ -168,12 +176,29 @@ class PostgresDb:
             self._stamp = str(stamp) + ("" if self.schema == SCHEMA else f"-{self.schema}")
         return self._stamp
 
+    def index_words(self, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
+        """Add texts to the full-text index."""
+        with translate_psycopg_errors(), self._connection.cursor() as cursor:
+            cursor.executemany(
+                b"INSERT INTO search_text (item, words) VALUES ($1, $2::tsvector)",
+                [(item, _to_postgres_words(words)) for item, words in rows],
+            )
+
+    def drop_words(self, items: Sequence[int]) -> None:
+        """Remove texts from the full-text index."""
+        self.run_for_each("DELETE FROM search_text WHERE item = ?", [(item,) for item in items])
+
+    def match_words(self, words: Sequence[str], *, is_prefix: bool) -> tuple[str, SqlValue]:
+        """Return a query for the numbers of texts with ``words`` in a row, and its parameter."""
+        phrase = " <-> ".join(f"'{word}'" for word in words)
+        return "SELECT item FROM search_text WHERE words @@ ?::tsquery", phrase + (":*" if is_prefix else "")
+
     def scrub(self) -> None:
         """Let the server reuse the space of erased bodies; its operator handles its log and backups.
 
         Before PostgreSQL 17 only the owner may run this: for others the server warns, and does it later.
         """
-        self.run("VACUUM body")
+        self.run("VACUUM body, search_text")
 
     def check(self) -> list[str]:
         """Return no problems: PostgreSQL checks its pages when it reads them."""
@@ -227,6 +252,15 @@ def connect_postgres(url: str, schema: str, project: str = DEFAULT_PROJECT) -> P
 def _is_server_unreachable(message: str) -> bool:
     """Return whether a connection failed because the server does not answer yet, not because it refuses this login."""
     return _ANSWERED not in message or any(words in message for words in _NOT_YET)
+
+
+def _to_postgres_words(words: Sequence[str]) -> str:
+    """Return words with their positions as the server stores them.
+
+    >>> _to_postgres_words(["half", "to", "half"])
+    "'half':1 'to':2 'half':3"
+    """
+    return " ".join(f"'{word}':{n}" for n, word in enumerate(words, 1))
 
 
 @lru_cache(TEXTS_KEPT)

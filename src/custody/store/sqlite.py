@@ -113,6 +113,36 @@ class SqliteDb:
         """Return the file's inode and birth time, which differ for a copied or restored file."""
         return f"{self.path.stat().st_ino}-{store_file_birth_ns(self.path)}"
 
+    def index_words(self, rows: Sequence[tuple[int, Sequence[str]]]) -> None:
+        """Add texts to the full-text index, which is created with the first."""
+        self._ensure_words_table()
+        self.run_for_each(
+            "INSERT INTO search_text (rowid, words) VALUES (?, ?)", [(item, " ".join(words)) for item, words in rows]
+        )
+
+    def drop_words(self, items: Sequence[int]) -> None:
+        """Remove texts from the full-text index; merging its segments drops the words themselves."""
+        self._ensure_words_table()
+        self.run_for_each("DELETE FROM search_text WHERE rowid = ?", [(item,) for item in items])
+        self.run("INSERT INTO search_text (search_text) VALUES ('optimize')")
+
+    def match_words(self, words: Sequence[str], *, is_prefix: bool) -> tuple[str, SqlValue]:
+        """Return a query for the numbers of texts with ``words`` in a row, and its parameter."""
+        phrase = " + ".join(f'"{word}"' for word in words)
+        return "SELECT rowid FROM search_text WHERE search_text MATCH ?", phrase + ("*" if is_prefix else "")
+
+    def _ensure_words_table(self) -> None:
+        # Not in a migration: a Python without FTS5 must still open the store.
+        try:
+            self.run("CREATE VIRTUAL TABLE IF NOT EXISTS search_text USING fts5 (words, tokenize = 'ascii')")
+        except StoreError as error:
+            if "no such module" not in error.message:
+                raise
+            raise StoreError(
+                "cannot search: the SQLite of this Python has no full-text search (FTS5)",
+                hint="use another build of Python; everything else works",
+            ) from error
+
     def scrub(self) -> None:
         """Empty the write-ahead log, which still has old pages."""
         ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -161,7 +161,7 @@ def _grant_service_rights(db: PostgresDb, rights: dict[str, str]) -> None:
         named = ", ".join(f"{db.schema}.{table}" for table in tables if rights.get(table, _EVERY) == right)
         db.run(f"GRANT {right} ON {named} TO {SERVICE_ROLE}")
     if "body" in tables and db.server_version >= _MAINTAIN_SINCE:
-        db.run(f"GRANT MAINTAIN ON {db.schema}.body TO {SERVICE_ROLE}")
+        db.run(f"GRANT MAINTAIN ON {db.schema}.body, {db.schema}.search_text TO {SERVICE_ROLE}")
 
 
 def _has_table_policy(db: PostgresDb, table: str) -> bool:

@@ -36,6 +36,30 @@ rev_option = click.option("--rev", metavar="REV", hidden=True, help="The same as
 """The one way to name a revision in every verb: after what the verb is about; ``--rev`` is an alias."""
 
 
+contents_option = click.option(
+    "--contents",
+    metavar="TEXT-FILE",
+    help="Take the text of FILE from here instead of its place on disk; - is standard input.",
+)
+"""The text of a file that an editor has not saved."""
+
+
+def use_contents(workspace: Workspace, file: str, contents: str, revision: str | None) -> Workspace:
+    """Return the workspace in which ``file`` has the text of ``contents``, or of standard input for ``-``."""
+    from custody.git import FILE_BYTES_MAX
+
+    if revision is not None:
+        raise InputError("--contents and REV are mutually exclusive", hint="leave out REV")
+    try:
+        with click.open_file(contents, "rb") as stream:
+            content = stream.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise InputError(
+            f"cannot read '{contents}': {error.strerror}", hint="pass a file, or - for standard input"
+        ) from error
+    return workspace.with_buffer(file, content)
+
+
 def choose_revision(revision: str | None, rev: str | None) -> str | None:
     """Return the revision that the argument or its alias names; an ``InputError`` if both do."""
     if revision is not None and rev is not None:

@@ -18,12 +18,14 @@ from custody.core.plural import count_noun
 from custody.terminal.dates import format_time, format_when
 from custody.terminal.frame import (
     choose_revision,
+    contents_option,
     current_screen,
     json_option,
     open_command_workspace,
     print_command_report,
     rev_option,
     revision_argument,
+    use_contents,
 )
 from custody.terminal.screen import (
     WIDE_COLUMNS_MIN,
@@ -133,24 +135,11 @@ COMMIT_DIGITS = 12
 ROW_INDENT = 14
 PROMPT_LINES_MAX = 12
 """Lines of a prompt shown on a terminal; elsewhere all are."""
-SIGNALS_SHOWN_MAX = 2
 UNKNOWN_AUTHOR = "unknown author (no evidence either way)"
 READ_WORDS = frozenset(("verbatim", "excerpt", "summarised"))
 """Readings that gave the agent at least a part of the text."""
 CERTAINTY_ROLES: Mapping[str, Role] = MappingProxyType(
     {"certain": "ok", "strong": "ok", "weak": "warn", "unknown": "unknown"}
-)
-SIGNAL_REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "commit_link": "commit linked to the session",
-        "content_hash": "exactly the same text",
-        "revision_parent": "edited on top of the commit's parent",
-        "revision_ancestor": "edited on top of an earlier commit",
-        "range_match": "same place in the file",
-        "range_overlap": "near this place in the file",
-        "timestamp_match": "near the commit in time",
-        "named_by_commit": "named only by the commit, which anyone can write",
-    }
 )
 _LOCATION = lazy_pattern(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
 
@@ -160,6 +149,7 @@ _LOCATION = lazy_pattern(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
 @revision_argument
 @rev_option
 @click.option("-v", "--verbose", is_flag=True, help="Also show the whole chain, with signals and records.")
+@contents_option
 @click.option("--svg", is_flag=True, help="Print the chain as an SVG image.")
 @json_option
 @click.pass_context
@@ -169,6 +159,7 @@ def why_command(  # noqa: PLR0913 - one for each argument and option
     revision: str | None,
     *,
     rev: str | None,
+    contents: str | None,
     verbose: bool,
     svg: bool,
     as_json: bool,
@@ -195,6 +186,8 @@ def why_command(  # noqa: PLR0913 - one for each argument and option
     if svg and as_json:
         raise InputError("--svg and --json are mutually exclusive", hint="pass one of them")
     workspace = open_command_workspace(ctx)
+    if contents is not None:
+        workspace = use_contents(workspace, match[1], contents, choose_revision(revision, rev))
     report = why(workspace, match[1], int(match[2]), revision=choose_revision(revision, rev))
     if svg:
         click.echo(
@@ -405,14 +398,14 @@ def _render_why_certainty(report: WhyReport, attribution: Attribution, screen: S
 
 def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iterator[str]:
     """Yield how the line was recorded, and the strongest signals."""
+    from custody.why.certainty import list_certainty_reasons
     from custody.why.report import PromptLink
 
     if attribution.kind == "person":
         yield f"a person changed what {attribution.agent or 'an agent'} had written"
-    if "named_by_commit" not in attribution.signals:
-        yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
-    signals = sorted(attribution.evidence, key=lambda signal: -signal.points)
-    yield from [SIGNAL_REASONS[signal.name] for signal in signals if signal.name in SIGNAL_REASONS][:SIGNALS_SHOWN_MAX]
+    points = {signal.name: signal.points for signal in attribution.evidence}
+    is_named = "named_by_commit" in attribution.signals
+    yield from list_certainty_reasons(points, attribution.grade, is_named_by_commit=is_named)
     if any(not prompt.named for prompt in _links(report, PromptLink)):
         yield "the prompt is the last one before the call"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from custody.attribution import Trace
 from custody.capture.transcripts import ChangedFile
 from custody.capture.typed_field import get_fields, get_string
@@ -81,18 +83,45 @@ PARENT_SESSIONS_MAX = 8
 READINGS = tuple(Reading)
 
 
+class SourceQuestion(Struct, frozen=True):
+    """Which sources a session had read at a time."""
+
+    trace: Trace
+    at_ns: int
+
+
 def make_why_sources_link(repository: Repository, store: Store, trace: Trace, at_ns: int) -> SourcesLink:
     """Return the sources read until ``at_ns`` by the session, its subagents and its parent sessions, latest first."""
-    sessions = [trace.session, *_trace_to_parent_sessions(store, trace)]
-    sources = list_session_source_locators(store, sessions, at_ns, SOURCES_SHOWN_MAX)
-    paths = _make_why_source_paths(repository, [text for text in sources.locators if text.startswith("/")])
-    lines: list[SourceLine] = []
-    for locator in sources.locators:
-        readings = list_session_source_readings(store, sessions, locator, at_ns, READINGS_PER_SOURCE_MAX)
-        own = [reading for reading in readings if reading.view.agent == trace.agent]
-        if own:
-            lines.append(_make_why_source_line(store, own, paths))
-    return SourcesLink(sources=lines, more=sources.total - len(sources.locators))
+    (link,) = list_sources_before(repository, store, [SourceQuestion(trace, at_ns)])
+    return link
+
+
+def list_sources_before(
+    repository: Repository, store: Store, questions: Sequence[SourceQuestion], shown_max: int = SOURCES_SHOWN_MAX
+) -> list[SourcesLink]:
+    """Answer several questions at once: git is asked once for the paths of all of them."""
+    families: dict[Trace, list[SessionId]] = {}
+    for question in questions:
+        if question.trace not in families:
+            families[question.trace] = [question.trace.session, *_trace_to_parent_sessions(store, question.trace)]
+    found = [
+        list_session_source_locators(store, families[question.trace], question.at_ns, shown_max)
+        for question in questions
+    ]
+    names = {text for rows in found for text in rows.locators if text.startswith("/")}
+    paths = _make_why_source_paths(repository, sorted(names))
+    links = []
+    for question, rows in zip(questions, found, strict=True):
+        lines: list[SourceLine] = []
+        for locator in rows.locators:
+            readings = list_session_source_readings(
+                store, families[question.trace], locator, question.at_ns, READINGS_PER_SOURCE_MAX
+            )
+            own = [reading for reading in readings if reading.view.agent == question.trace.agent]
+            if own:
+                lines.append(_make_why_source_line(store, own, paths))
+        links.append(SourcesLink(sources=lines, more=rows.total - len(rows.locators)))
+    return links
 
 
 def _make_why_source_paths(repository: Repository, names: Sequence[str]) -> Paths:

@@ -4,7 +4,6 @@ Every chain ends with an ``EndLink``; each gap on the way is an ``EndLink`` with
 """
 
 from collections.abc import Iterator, Sequence
-from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -21,22 +20,25 @@ from custody.core.ids import CommitSha, PromptId
 from custody.core.paths import Lines
 from custody.core.plural import count_noun
 from custody.core.view_merge import merge_call_views, merge_session_views
-from custody.core.views import Prompt, ToolCall, View
-from custody.core.wire.arrival import parse_event_key
+from custody.core.views import ToolCall, View
 from custody.core.wire.body import format_digest
 from custody.core.wire.time import format_timestamp
 from custody.git import Commit
 from custody.ledger.queries import (
-    ConversationTables,
     find_first_session_prompt,
     find_session_call,
-    list_session_prompts,
-    list_session_prompts_until,
     list_session_rows,
 )
 from custody.ledger.sessions import read_session_ends
 from custody.store import ObservedView, Store
 from custody.why.context import make_why_change_link, make_why_score_link, make_why_sources_link, trace_subagent_to_call
+from custody.why.prompts import (
+    PROMPTS_READ_MAX,
+    PromptFinding,
+    find_call_prompt,
+    list_event_records,
+    make_prompt_finding,
+)
 from custody.why.report import (
     AnyLink,
     CallLink,
@@ -52,10 +54,6 @@ from custody.workspace.revisions import format_author_time
 from custody.workspace.workspace import Workspace
 
 PARENT_CALLS_MAX = 64
-PROMPTS_READ_MAX = 20
-"""Prompts before a call that are searched for the last one of its agent."""
-PROMPT_EVENTS = frozenset(("prompt", "UserPromptSubmit", "BeforeAgent", "beforeSubmitPrompt"))
-"""The agents' names for the event of a prompt, as in the key of a record."""
 
 WHOLE = "complete: traced back to the prompt"
 UNCAPTURED = "nothing has been captured here"
@@ -76,25 +74,30 @@ def why(workspace: Workspace, file: str, line: int, *, revision: str | None = No
     commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
     # Only profile 'lineage' knows the commits that a line came through.
     with open_attribution(workspace, "lineage") as evidence:
-        version = evidence.version(path, commit)
-        if not 1 <= line <= len(version.lines):
-            hint = f"the file has {count_noun(len(version.lines), 'line')}"
-            raise InputError(f"'{path.display}' has no line {line}", hint=hint)
-        (answer,) = LineAttributor(evidence).of(version, [Lines(line, line)])
-        changes = LineChanges(evidence, version, commits=True)
-        chain = _Chain(evidence, version, answer, BlameReporter(evidence).attribution(answer, changes))
-        links = list(chain.links())
+        report = trace_line(evidence, evidence.version(path, commit), line)
         evidence.save()
-        gaps = [link.why for link in links if isinstance(link, EndLink)]
-        return WhyReport(
-            path=path.display,
-            line=line,
-            revision=commit,
-            rules_digest=format_digest(evidence.digest),
-            chain=links,
-            ends="; ".join(gaps),
-            notes=list(evidence.history.searched.limits),
-        )
+        return report
+
+
+def trace_line(evidence: AttributionContext, version: FileVersion, line: int) -> WhyReport:
+    """Return the chain from one line of a version back to its prompt."""
+    if not 1 <= line <= len(version.lines):
+        hint = f"the file has {count_noun(len(version.lines), 'line')}"
+        raise InputError(f"'{version.path.display}' has no line {line}", hint=hint)
+    (answer,) = LineAttributor(evidence).of(version, [Lines(line, line)])
+    changes = LineChanges(evidence, version, commits=True)
+    chain = _Chain(evidence, version, answer, BlameReporter(evidence).attribution(answer, changes))
+    links = list(chain.links())
+    gaps = [link.why for link in links if isinstance(link, EndLink)]
+    return WhyReport(
+        path=version.path.display,
+        line=line,
+        revision=version.commit,
+        rules_digest=format_digest(evidence.digest),
+        chain=links,
+        ends="; ".join(gaps),
+        notes=list(evidence.history.searched.limits),
+    )
 
 
 class _Chain:
@@ -206,6 +209,27 @@ def _trace_line_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Ite
     yield _make_why_prompt_link(store, trace, named, at_ns)
 
 
+class LinePrompt(Struct, frozen=True):
+    """The calls that led to lines, the one that wrote them first, and the prompt behind them."""
+
+    calls: tuple[ToolCall, ...]
+    prompt: PromptFinding
+
+
+def find_line_prompt(store: Store, trace: Trace, answer: LineAnswer) -> LinePrompt:
+    """Return the call that wrote the lines of an answer, its parent calls, and the prompt behind them."""
+    if answer.story is None:
+        if is_named_by_commit(answer):
+            return LinePrompt((), PromptFinding("no-session"))
+        first = find_first_session_prompt(store, trace.agent, trace.session)
+        return LinePrompt((), PromptFinding("not-captured") if first is None else make_prompt_finding(store, first))
+    links = _trace_call_to_parents(store, trace, answer.call)
+    calls = tuple(link.call for link in links if isinstance(link, _Call))
+    named = next((call.prompt for call in calls if call.prompt is not None), None)
+    at_ns = calls[-1].started_ns if calls else answer.story.at_ns
+    return LinePrompt(calls, find_call_prompt(store, trace, named, at_ns))
+
+
 def _trace_call_to_parents(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | AnyLink"]:
     """Yield a call and its parents, with the subagents between them."""
     if call is None:
@@ -241,72 +265,23 @@ def _read_chain_call(store: Store, trace: Trace, call: str) -> _Call | None:
 
 
 def _explain_missing_call(store: Store, trace: Trace, call: str) -> str:
-    if _find_why_event_records(store, trace, "call", call):
+    if list_event_records(store, trace, "call", call):
         return f"the record of the call '{call}' was erased"
     return f"the call '{call}' was not captured"
 
 
-def _find_why_event_records(store: Store, trace: Trace, kind: str, name: str) -> list[str]:
-    """Return the records of a call or prompt, erased ones included."""
-    key = ":".join(("event", *(quote(part, safe="") for part in (trace.agent, trace.session, kind, name))))
-    return [str(record.ref) for record in store.tables.records_named(key)]
-
-
 def _make_why_prompt_link(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> PromptLink | EndLink:
     """Return the prompt that a call names, else the last captured one before it, or the reason why there is none."""
-    observed = _find_prompt_named_by_call(store, trace, named)
-    erased_records = (
-        [] if observed is not None or named is None else _find_why_event_records(store, trace, "prompt", named)
-    )
-    if erased_records:
-        return EndLink(why=f"the prompt '{named}' was erased", records=erased_records)
-    observed = observed or _find_prompt_before_call(store, trace, at_ns)
-    known = None if observed is None else observed.view
-    if known is None or known.id != named:
-        erased = _explain_erased_prompt(store, trace, 0 if known is None else known.at_ns, at_ns)
-        if erased is not None:
-            return erased
-    if observed is None:
-        return EndLink(why="the prompt was not captured")
-    prompt, records = observed.view, [str(observed.record.ref)]
-    if prompt.text.content is None:
-        reason = "was withheld by the store that shared it" if _is_prompt_withheld(store, observed) else "was erased"
-        return EndLink(why=f"the prompt '{prompt.id}' {reason}", records=records)
+    finding = find_call_prompt(store, trace, named, at_ns)
+    if finding.prompt is None or finding.prompt.text.content is None:
+        return EndLink(why=finding.describe_gap(), records=list(finding.records))
     return PromptLink(
-        id=prompt.id,
-        at=format_timestamp(prompt.at_ns),
-        text=prompt.text.content,
-        named=prompt.id == named,
-        records=records,
+        id=finding.prompt.id,
+        at=format_timestamp(finding.prompt.at_ns),
+        text=finding.prompt.text.content,
+        named=finding.is_named,
+        records=list(finding.records),
     )
-
-
-def _is_prompt_withheld(store: Store, observed: ObservedView[Prompt]) -> bool:
-    return store.tables.outline(observed.record.entry.digest) is not None
-
-
-def _find_prompt_named_by_call(store: Store, trace: Trace, named: PromptId | None) -> ObservedView[Prompt] | None:
-    if named is None:
-        return None
-    prompts = list_session_prompts(store, trace.session)
-    return next((prompt for prompt in prompts if (prompt.view.agent, prompt.view.id) == (trace.agent, named)), None)
-
-
-def _find_prompt_before_call(store: Store, trace: Trace, at_ns: int) -> ObservedView[Prompt] | None:
-    prompts = list_session_prompts_until(store, trace.session, at_ns, PROMPTS_READ_MAX)
-    own = [prompt for prompt in prompts if prompt.view.agent == trace.agent]
-    return max(own, key=lambda prompt: prompt.view.at_ns, default=None)
-
-
-def _explain_erased_prompt(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
-    """Return a gap if a later prompt of the session was erased; only the keys of erased records are left."""
-    for key, ref in ConversationTables(store).list_erased(after_ns, until_ns):
-        erased = parse_event_key(key)
-        if erased is None or (erased.agent, erased.session) != (trace.agent, trace.session):
-            continue
-        if erased.event in PROMPT_EVENTS:
-            return EndLink(why=f"the prompt '{erased.id}' was erased", records=[str(ref)])
-    return None
 
 
 def _make_why_call_link(merged: _Call) -> CallLink:

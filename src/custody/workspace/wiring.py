@@ -39,6 +39,7 @@ RULES = MappingProxyType(
         "dedupe": "custody.dupes.rules:DedupeRules",
         "gate": "custody.gate.rules:GateRules",
         "graph": "custody.graph.rules:GraphRules",
+        "review": "custody.runs.rules:ReviewRules",
         "trust": "custody.trust.rules:TrustRules",
     }
 )
@@ -60,6 +61,7 @@ READER_NAMES = MappingProxyType(
 DERIVED: Mapping[str, tuple[str, str] | None] = MappingProxyType(
     {
         "custody.cite.queries.registry:RegistryTables": (REGISTRY, str(REGISTRY_VERSION)),
+        "custody.search.queries:SearchTables": None,
         "custody.trust.queries:ScoreTables": None,
     }
 )

@@ -1,5 +1,7 @@
 """The workspace of a command: its repository, store and spool."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,13 +11,14 @@ from threading import get_ident
 from typing import TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture.hook.event_home import find_user_state_folder, locate_event_fallback, read_capture_gaps
 from custody.capture.spool import Spool, format_rejected_gap
 from custody.core.errors import InputError, SpoolError, StoreError
 from custody.core.ids import DEFAULT_PROJECT, PENDING, StoreId, check_project_name
 from custody.core.wire.arrival import make_loss_arrival
-from custody.git import ObjectConnections, Repository, discover_repository
+from custody.git import ObjectConnections, Repository, WorkFile, discover_repository
 from custody.store import (
     SCHEMA_VERSION,
     Db,
@@ -160,14 +163,33 @@ class Workspace(Struct, frozen=True, dict=True):
     """Whether to refuse a team database without row-level security for us, as services do."""
     resources: CommandResources | None = None
     """The resources that one command shares; without them every call opens its own store, as a service does."""
+    buffers: tuple[WorkFile, ...] = ()
+    """Files as an editor holds them, instead of those on disk."""
 
     @cached_property
     def repository(self) -> Repository:
-        """Return the repository around the folder."""
+        """Return the repository around the folder, with the buffers in place of the files on disk."""
+        repository = self._repository_on_disk
+        return replace(repository, buffers=self.buffers) if self.buffers else repository
+
+    @cached_property
+    def _repository_on_disk(self) -> Repository:
         resources = self.resources
         if resources is None:
             return discover_repository(self.folder)
         return self.once(("repository", self.folder), lambda: resources.share_git(discover_repository(self.folder)))
+
+    def with_buffer(self, file: str, content: bytes) -> Workspace:
+        """Return the workspace with ``content`` as the text of a file, whatever is on disk.
+
+        Raises ``InputError`` for a path outside the repository, and without a work tree.
+        """
+        repository = self.repository
+        if repository.work_tree is None:
+            raise InputError(f"'{repository.git_dir}' has no work tree", hint="run inside a work tree")
+        path = repository.path(file, self.folder)
+        others = (buffer for buffer in self.buffers if buffer.path != path)
+        return replace(self, buffers=(*others, WorkFile(path, content)))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result of ``make``, called once per command and ``key``; without a command, each time."""

@@ -8,9 +8,24 @@ from random import Random
 import pytest
 
 from bench import real
-from bench.real import Figures, RealCommit, choose_commits, judge_line, main, ranges_of, read_transcripts
+from bench.attribution.world import surroundings
+from bench.real import (
+    AddedLine,
+    Figures,
+    RealCommit,
+    choose_commits,
+    find_former_names,
+    is_contradicted,
+    judge_line,
+    main,
+    ranges_of,
+    read_commit,
+    read_transcripts,
+)
+from custody.attribution.app.answers import LAID_OUT, OTHER_PLACE, SAYS_LITTLE
 from custody.attribution.wire import Attribution
 from custody.core.paths import Lines
+from custody.workspace.workspace import Workspace
 from tests.builders.repo import Built, a_repository
 from tests.builders.transcripts import a_transcript
 
@@ -42,26 +57,26 @@ def transcripts(built: Built, tmp_path: Path) -> Path:
 def test_the_other_reading_has_each_call_with_its_lines(transcripts: Path) -> None:
     reading = read_transcripts(transcripts)
     assert len(reading.calls) == 2
-    assert reading.wrote_before("def mean(numbers):", "src/a.py", AT + 600)
-    assert not reading.wrote_before("def mean(numbers):", "src/b.py", AT + 600)
-    assert not reading.wrote_before("def mean(numbers):", "src/a.py", AT - 600)
-    assert reading.wrote_before("made_by_subagent = 1", "src/b.py", AT + 600)
+    assert reading.writers("def mean(numbers):", "src/a.py", AT + 600)
+    assert not reading.writers("def mean(numbers):", "src/b.py", AT + 600)
+    assert not reading.writers("def mean(numbers):", "src/a.py", AT - 600)
+    assert reading.writers("made_by_subagent = 1", "src/b.py", AT + 600)
 
 
 def test_lines_that_a_call_only_repeats_and_failed_calls_are_not_its_own(tmp_path: Path) -> None:
     session = a_transcript("s1", "/w", at="2026-01-31T12:05:00Z").write("a.py", OLD, NEW)
     session.edit("b.py", "x", "x", "never_written = 1", failed=True).put(tmp_path)
     reading = read_transcripts(tmp_path)
-    assert reading.wrote_before("def mean(numbers):", "a.py", AT + 600)
-    assert not reading.wrote_before("def total(numbers):", "a.py", AT + 600)
-    assert not reading.wrote_before("never_written = 1", "b.py", AT + 600)
+    assert reading.writers("def mean(numbers):", "a.py", AT + 600)
+    assert not reading.writers("def total(numbers):", "a.py", AT + 600)
+    assert not reading.writers("never_written = 1", "b.py", AT + 600)
 
 
 def test_notes_with_conversations_are_read_too(tmp_path: Path) -> None:
     messages = [{"type": "tool_use", "name": "Write", "input": {"file_path": "/w/a.py", "content": "x = make()\n"}}]
     note = {"prompts": {"k": {"messages": messages}}}
     (tmp_path / ("a" * 40)).write_text("a.py\n  k 1\n---\n" + json.dumps(note))
-    assert read_transcripts(tmp_path).wrote_before("x = make()", "a.py", 0)
+    assert read_transcripts(tmp_path).writers("x = make()", "a.py", 0)
 
 
 def test_only_commits_of_files_that_a_call_edited_are_chosen(built: Built, transcripts: Path, tmp_path: Path) -> None:
@@ -71,13 +86,19 @@ def test_only_commits_of_files_that_a_call_edited_are_chosen(built: Built, trans
 
 
 def answered(**fields: object) -> Attribution:
-    values = dict.fromkeys(Attribution.__struct_fields__) | {"start_line": 1, "end_line": 1, "signals": [], **fields}
+    values = dict.fromkeys(Attribution.__struct_fields__) | {
+        "start_line": 1,
+        "end_line": 1,
+        "signals": [],
+        "evidence": [],
+        **fields,
+    }
     return Attribution(**values)  # type: ignore[arg-type]
 
 
 def judged(transcripts: Path, line: str, path: str, answer: Attribution, **removed: set[str]) -> Figures:
     figures, commit = Figures(), RealCommit("a" * 40, AT + 600, {}, {name.replace("__", "/") + ".py": lines for name, lines in removed.items()})  # fmt: skip  # noqa: E501
-    judge_line(figures, commit, path, line, answer, read_transcripts(transcripts))
+    judge_line(figures, commit, AddedLine(path, line), answer, read_transcripts(transcripts))
     return figures
 
 
@@ -100,6 +121,32 @@ def test_a_reason_is_false_if_a_call_wrote_the_line(transcripts: Path) -> None:
     named = answered(kind="agent", signals=["named_by_commit"])
     figures = judged(transcripts, "def median(numbers):", "src/a.py", named)
     assert (figures.explained, figures.named, figures.reasons) == (0, 1, {"named only by the commit": 1})
+
+
+def test_reasons_that_admit_a_call_have_their_own_tests(tmp_path: Path) -> None:
+    session = a_transcript("s1", "/w", at="2026-01-31T12:05:00Z")
+    session.edit("a.py", "total(a, b)\n", "total(a, b)", "top = 1\ntotal(a, b,)\nend = 2").put(tmp_path)
+    reading = read_transcripts(tmp_path)
+    writers = reading.writers("total(a, b,)", "a.py", AT + 600)
+    assert not is_contradicted(LAID_OUT, "total(a, b,)", (), writers)
+    assert is_contradicted(LAID_OUT, "end = 2", (), reading.writers("end = 2", "a.py", AT + 600))
+    assert is_contradicted(OTHER_PLACE, "total(a, b,)", ("top = 1", "end = 2"), writers)
+    assert not is_contradicted(OTHER_PLACE, "total(a, b,)", ("top = 1", "other = 2"), writers)
+    assert not is_contradicted(SAYS_LITTLE, "total(a, b,)", (), writers)
+    assert is_contradicted(SAYS_LITTLE, "it says a lot more than this", (), writers)
+    assert not reading.was_gone("total(a, b,)", "a.py", writers[0].at)
+    assert reading.was_gone("total(a, b)", "a.py", 0)
+
+
+def test_git_finds_the_former_file_of_a_line_that_moved_and_was_laid_out_later(built: Built, tmp_path: Path) -> None:
+    moved = "def geometric_mean(of_numbers, with_weights):\n    return product(of_numbers) ** len(of_numbers)\n"
+    old = built.commit({b"old.py": moved.encode()}, at=AT)
+    new = built.commit({b"new.py": moved.encode(), b"rest.py": b"x = 1\n"}, old, at=AT + 60)
+    last = built.commit({b"new.py": moved.replace("s):", "s) :").encode(), b"rest.py": b"x = 1\n"}, new, at=AT + 120)
+    built.checkout()
+    (commit,) = [read_commit(["git", "-C", str(built.path)], last, AT, tmp_path, surroundings(tmp_path))]
+    assert find_former_names(Workspace(built.path), commit, "new.py", 1) >= {"old.py"}
+    assert find_former_names(Workspace(built.path), commit, "rest.py", 1) == {"rest.py"}
 
 
 def test_line_ranges_join_neighbors() -> None:

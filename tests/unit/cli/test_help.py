@@ -17,7 +17,7 @@ from custody.core.errors import EXIT, EXIT_BUG, InputError, WorldError, exit_sta
 from tests.builders.in_process import custody
 
 COLUMNS = 80
-LINES_MAX = 50
+LINES_MAX = 60
 """One screen: what a terminal of an editor or a laptop shows without scrolling."""
 _EXAMPLE = re.compile(r"^ +(?:[A-Z_]+=\S+ )?(custody(?: .*)?)$", re.MULTILINE)
 _SHELL_END = re.compile(r" (?:\|\|?|&&|<|>>?) .*$")

@@ -2,6 +2,7 @@
 
 import htmx from "htmx.org";
 
+import { copies, keys } from "../keys";
 import { live } from "../live";
 
 const KEY = "custody-theme";
@@ -12,7 +13,8 @@ function theme(): void {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const isDark = (): boolean => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
   const update = (): void => {
-    button.textContent = isDark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", isDark() ? "Light theme" : "Dark theme");
+    button.title = isDark() ? "Light theme" : "Dark theme";
     document.dispatchEvent(new Event("custody:theme"));
   };
   button.addEventListener("click", () => {
@@ -62,10 +64,13 @@ function storeTheme(theme: string): void {
   }
 }
 
+document.documentElement.dataset.script = "";
 const stored = storedTheme();
 if (stored === "light" || stored === "dark") document.documentElement.dataset.theme = stored;
 document.addEventListener("DOMContentLoaded", () => {
   theme();
+  keys();
+  copies();
   scrollToCurrentPage();
   updateTabStops();
   const place = document.body.dataset.live;
@@ -75,12 +80,27 @@ document.addEventListener("DOMContentLoaded", () => {
 document.addEventListener("htmx:afterSettle", updateTabStops);
 addEventListener("resize", updateTabStops);
 
-// The error of a part is shown in its place.
-document.addEventListener("htmx:responseError", (event) => showError(event, "the server returned an error"));
-document.addEventListener("htmx:sendError", (event) => showError(event, "the server does not answer"));
+// The error of a part is shown in its place, and the part is loaded again: after 2, 4, 8 … seconds, at most 5 times.
+const TRIES = 5;
+const tried = new WeakMap<Element, number>();
+document.addEventListener("htmx:responseError", (event) => {
+  const status = ((event as CustomEvent).detail?.xhr as XMLHttpRequest | undefined)?.status ?? 0;
+  showError(event, "the server returned an error", status === 429 || status >= 500);
+});
+document.addEventListener("htmx:sendError", (event) => showError(event, "the server does not answer", true));
 
-function showError(event: Event, reason: string): void {
+function showError(event: Event, reason: string, again: boolean): void {
   const target = (event as CustomEvent).detail?.target as HTMLElement | undefined;
-  const box = target?.querySelector(".waiting");
-  if (box) box.textContent = `Couldn't load this: ${reason}. Reload the page to retry.`;
+  const box = target?.querySelector<HTMLElement>(".waiting");
+  const url = target?.getAttribute("hx-get");
+  if (!target || !box) return;
+  const tries = (tried.get(target) ?? 0) + 1;
+  tried.set(target, tries);
+  if (!again || !url || tries > TRIES) {
+    box.textContent = `Couldn't load this: ${reason}. Reload the page to retry.`;
+    return;
+  }
+  const seconds = 2 ** tries;
+  box.textContent = `Couldn't load this: ${reason}. Retrying in ${seconds} s`;
+  setTimeout(() => void htmx.ajax("get", url, { source: target, target, swap: "outerHTML" }), seconds * 1_000);
 }

@@ -12,6 +12,18 @@ RECORDED_LIVE, IMPORTED_RECORD, NAMED_BY_COMMIT = "recorded live", "imported", "
 EVIDENCE_SOURCES = (RECORDED_LIVE, IMPORTED_RECORD, NAMED_BY_COMMIT)
 """How it is known that an agent wrote lines, the best first: what a commit says of itself rests on no record."""
 
+# Why nothing shows an author.
+NOTHING_SHOWS = "no captured edit of this file shows this text"
+BEFORE_CALLS = "this text was in the file before any captured edit of it"
+OTHER_PLACE = "a captured edit of this file has this text, but at another place or time"
+SAYS_LITTLE = "this text says too little to be attributed without its neighbors"
+NOT_THIS_CALL = "this text appeared between two agent calls, not in one"
+LAID_OUT = "an agent's call changed only the layout or punctuation of this line"
+CAME_BACK = "an agent's call wrote this text, but it was gone before it appeared here between two agent calls"
+BEFORE_CAPTURE = "this text is older than anything that was captured"
+OF_CALLS = frozenset((OTHER_PLACE, LAID_OUT, SAYS_LITTLE))
+"""Reasons that leave open whether a captured edit has the text."""
+
 
 class Story(Struct, frozen=True):
     """The session and call that made a state, its model, and the grade of the evidence."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.answers import OF_CALLS, LineAnswer
 from custody.attribution.app.commit_texts import read_file_changes
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.carry import align_carried_items
@@ -269,7 +269,9 @@ class CommitStatements:
             entries=(TraceEntry("file", lines),),
             grade=Grade.CLAIMED,
         )
-        evidence = Evidence((Signal(NAMED_BY_COMMIT, POINTS, statement.why),), self._evidence.digest)
+        reason = answer.finding.reason if isinstance(answer.finding, NoAttribution) else ""
+        why = f"{statement.why}; {reason}" if reason in OF_CALLS else statement.why
+        evidence = Evidence((Signal(NAMED_BY_COMMIT, POINTS, why),), self._evidence.digest)
         tier = len(rules.tier_confidence)
         finding = TraceAttribution(segment, candidate, tier, rules.tier_confidence[tier - 1], evidence)
         return replace(

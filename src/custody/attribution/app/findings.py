@@ -1,10 +1,21 @@
 """Turn origins into answers: which trace wrote a block of lines, with its signals and tier."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from custody.attribution.app.answers import LineAnswer, Story
+from custody.attribution.app.answers import (
+    BEFORE_CALLS,
+    BEFORE_CAPTURE,
+    CAME_BACK,
+    LAID_OUT,
+    NOT_THIS_CALL,
+    NOTHING_SHOWS,
+    OTHER_PLACE,
+    SAYS_LITTLE,
+    LineAnswer,
+    Story,
+)
 from custody.attribution.app.commit_claims import (
     CommitLinkIndex,
     SessionEdit,
@@ -13,6 +24,7 @@ from custody.attribution.app.commit_claims import (
 )
 from custody.attribution.app.commit_messages import CommitStatements
 from custody.attribution.app.context import AttributionContext, FileVersion
+from custody.attribution.app.history import compute_adding_commit_ns
 from custody.attribution.app.trace_match import add_trace_claims
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin
@@ -54,12 +66,6 @@ if TYPE_CHECKING:
 NS = 1_000_000_000
 HOUR_NS = 3_600 * NS
 
-NOTHING_SHOWS = "no captured edit of this file shows this text"
-BEFORE_CALLS = "this text was in the file before any captured edit of it"
-OTHER_PLACE = "a captured edit of this file has this text, but at another place or time"
-SAYS_LITTLE = "this text says too little to be attributed without its neighbors"
-NOT_THIS_CALL = "this text appeared between two agent calls, not in one"
-BEFORE_CAPTURE = "this text is older than anything that was captured"
 MIXED_SHARE_MIN = 0.5
 """Minimum agent's share of a mixed line; below it, the line has no evidence."""
 TOO_LITTLE = "agents wrote less than half of this line"
@@ -215,19 +221,21 @@ class LineAttributor:
         self, version: FileVersion, segment: Segment, line: VersionLine
     ) -> Iterator[tuple[Segment, str]]:
         """Yield the reason why nothing shows an author, for each part of a segment with the same reason."""
-        if line.origin != UNKNOWN or not line.trail or self._is_brief:
-            yield segment, NOT_THIS_CALL if line.origin == BETWEEN else NOTHING_SHOWS if line.trail else BEFORE_CAPTURE
+        is_between = line.origin == BETWEEN
+        if not (is_between or line.origin == UNKNOWN) or not line.trail or self._is_brief:
+            yield segment, NOT_THIS_CALL if is_between else NOTHING_SHOWS if line.trail else BEFORE_CAPTURE
             return
         texts = version.texts[segment.lines.first - 1 : segment.lines.last]
-        reasons = enumerate(self._explain_unknown_lines(segment, texts), start=segment.lines.first)
+        explain = self._explain_lines_between if is_between else self._explain_unknown_lines
+        reasons = enumerate(explain(segment, texts, self._find_last_commit_ns(line)), start=segment.lines.first)
         for reason, run in groupby(reasons, key=lambda pair: pair[1]):
             numbers = [number for number, _ in run]
             lines = Lines(numbers[0], numbers[-1])
             yield segment if lines == segment.lines else self._segment(version, lines, line), reason
 
-    def _explain_unknown_lines(self, segment: Segment, texts: Sequence[str]) -> list[str]:
+    def _explain_unknown_lines(self, segment: Segment, texts: Sequence[str], until_ns: int | None) -> list[str]:
         """Return the reason for each line without a known origin: whether the file's captured texts have it."""
-        tables, until_ns = self._evidence.lineage.tables, segment.at_ns
+        tables = self._evidence.lineage.tables
         key = (segment.path, until_ns)
         if key not in self._captured:
             window_ns = int(self._evidence.rules.window_hours_after * HOUR_NS)
@@ -240,10 +248,38 @@ class LineAttributor:
         if captured is None:
             return [NOTHING_SHOWS] * len(texts)
         added = tables.find_agents_of_lines(segment.path, [key for key in keys if key not in captured])
+        older = (key for key in keys if not captured.get(key, UNKNOWN).is_agent)
+        laid_out = self._find_lines_of_calls(segment, older, until_ns)
         return [
-            _explain_captured_line(text, captured.get(key), is_added=key in added)
+            LAID_OUT
+            if key in laid_out and key not in added and is_informative_lineage_line(text)
+            else _explain_captured_line(text, captured.get(key), is_added=key in added)
             for key, text in zip(keys, texts, strict=True)
         ]
+
+    def _explain_lines_between(self, segment: Segment, texts: Sequence[str], until_ns: int | None) -> list[str]:
+        """Return the reason for each line whose words appeared between two calls."""
+        keys = self._evidence.lineage.make_keys(texts)
+        written = self._find_lines_of_calls(segment, keys, until_ns)
+        added = self._evidence.lineage.tables.find_agents_of_lines(segment.path, sorted(written))
+        reasons = {key: LAID_OUT for key in written.keys() - added.keys()}
+        reasons |= {key: CAME_BACK for key in added if written[key]}
+        return [reasons.get(key, NOT_THIS_CALL) for key in keys]
+
+    def _find_lines_of_calls(self, segment: Segment, keys: Iterable[int], until_ns: int | None) -> dict[int, bool]:
+        """Return those of the keys whose lines a call before a time wrote, and whether they were gone after it."""
+        if until_ns is None:
+            return {}
+        window_ns = int(self._evidence.rules.window_hours_after * HOUR_NS)
+        return self._evidence.lineage.find_lines_of_calls(segment.path, frozenset(keys), until_ns + window_ns)
+
+    def _find_last_commit_ns(self, line: VersionLine) -> int | None:
+        """Return the time of the last commit that a line came through; now while it is not committed."""
+        last = line.trail[-1]
+        commit = None if last is None else self._evidence.commit(last)
+        if commit is None:
+            return self._evidence.workspace.now_ns() if last is None else None
+        return compute_adding_commit_ns(commit)
 
     def _find_place(self, line: VersionLine, texts: Sequence[str]) -> RecordedPlace | None:
         """Return where the call of a line wrote these texts."""

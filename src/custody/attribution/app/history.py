@@ -196,6 +196,10 @@ class History:
         """The rules, and the time from which on commits are read: versions stored for others do not apply."""
         self._window_ns = int(self._rules.window_hours_after * HOUR_NS)
 
+    def use_repository(self, repository: Repository) -> None:
+        """Read files of the work tree from ``repository``, which may hold other texts of an editor."""
+        self._repository = repository
+
     def version(self, commit: CommitSha, path: RepoPath, *, keyed: bool = True) -> list[VersionLine]:
         """Return every line of ``path`` as of ``commit`` with its origin; empty without such a file.
 
@@ -612,17 +616,36 @@ class History:
         return [self._donor(row, commit) for row in rows.values()]
 
     def _donors_elsewhere(self, version: OpenVersion, commit: AddingCommit, path: RepoPath) -> list[Donor]:
-        """Return states of other files that open lines may have moved from, for lines that those files lost."""
+        """Return states of other files that open lines may have moved from, for lines that those files lost.
+
+        Another session's text must be later than the commit before: from then on no commit had it, and it moved since.
+        Older text that a commit had disappears by a commit, which shows the move.
+        """
         until = self._until_ns(commit)
         states = [state for state in self._rank_donor_states(version) if state.path != path and state.at_ns <= until]
         rows = list(map(self._read_state, states[:DONORS_MAX]))
         sessions = self._tables.list_sessions_of(path) if rows else frozenset()
         common = self._lineage.find_common_lines(version.open_keys) if rows else frozenset()
-        donors = (self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows)
-        return [
-            replace(donor, is_shared=(row.author.agent, row.author.session) in sessions, common=common)
-            for donor, row in zip(donors, rows, strict=True)
-        ]
+        since = self._find_parent_ns(commit) if rows else 0
+        donors = []
+        for row in rows:
+            is_shared = (row.author.agent, row.author.session) in sessions
+            if is_shared or row.at_ns > since:
+                donor = self._donor(row, commit, self._absent_from(commit, row.path))
+                donors.append(replace(donor, is_shared=is_shared, common=common))
+        return donors
+
+    def _find_parent_ns(self, commit: AddingCommit) -> int:
+        """Return the author time of a commit's parent, or of HEAD for the work tree; 0 without one.
+
+        A rebase changes only the committer's time.
+        """
+        parent = self._repository.head().commit if commit.id is None else self._first_parent(commit.id)
+        git_object = None if parent is None else self._objects.read(parent)
+        if parent is None or not isinstance(git_object, Object):
+            return 0
+        author = parse_commit(parent, git_object.content).author
+        return 0 if author.at is None else author.at.seconds * NS
 
     def _read_state(self, place: DonorPlace) -> StateRow:
         if place.id not in self._states:

@@ -11,6 +11,7 @@ from custody.attribution.lineage import (
     BETWEEN,
     ENGINE_VERSION,
     IMPORTED,
+    LOOK,
     NOTHING,
     UNKNOWN,
     CapturedStep,
@@ -89,6 +90,8 @@ class Lineage:
         self._votes: dict[int, tuple[int, ...]] = {}
         self._places: dict[int, DonorPlace] = {}
         self._views: dict[RecordRef, tuple[View, ...]] = {}
+        self._line_keys: tuple[RepoPath, list[tuple[StateRow, frozenset[int]]]] | None = None
+        """The states of the file that was asked about last, with the keys of their lines."""
 
     def read_later_states(self, newest: int) -> LaterStates:
         """Return at least the states after ``newest``, read once."""
@@ -391,6 +394,29 @@ class Lineage:
         if last is not None:
             return self.text_of_state(last)
         return self._read_committed_lines(state.path, state.author.revision) or ()
+
+    def find_lines_of_calls(self, path: RepoPath, keys: Collection[int], until_ns: int) -> dict[int, bool]:
+        """Return those of the keys whose lines first appeared within a call, and whether they were gone after it.
+
+        Only texts of the file until a time count. A line that has another origin was written with older words.
+        """
+        if not keys:
+            return {}
+        if self._line_keys is None or self._line_keys[0] != path:
+            states = self.tables.list_states(path)
+            self._line_keys = path, [(state, frozenset(state.keys)) for state in states]
+        found: dict[int, bool] = {}
+        previous = frozenset[int]()
+        for state, state_keys in self._line_keys[1]:
+            if state.at_ns > until_ns:
+                break
+            present = state_keys.intersection(keys)
+            fresh = present - previous - found.keys()
+            if fresh and LOOK not in state.author.observed:
+                found.update(dict.fromkeys(fresh.difference(self.find_keys_before(state)), False))
+            found.update(dict.fromkeys(found.keys() - present, True))
+            previous = present
+        return found
 
     def overwrites(self, state: StateRow) -> bool:
         """Return whether a state's call overwrote a file with an uncaptured text."""

@@ -8,6 +8,9 @@ from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
 
 _SHAPE = lazy_pattern(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
+_AGO = lazy_pattern(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", re.ASCII)
+_DAY = lazy_pattern(r"\d{4}-\d\d-\d\d", re.ASCII)
+_HOURS = {"h": 1, "d": 24, "w": 168}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_CLOCK = _EPOCH.replace(tzinfo=None)
 _EPOCH_DAY = _EPOCH.toordinal()
@@ -32,6 +35,26 @@ def parse_timestamp(text: str) -> int:
     except ValueError as error:
         raise InputError(f"invalid timestamp '{text[:60]}': {error}") from error
     return check_timestamp_ns(seconds * _NS + int((fraction or "0").ljust(9, "0")))
+
+
+def parse_start_time(text: str, now_ns: int) -> int:
+    """Parse a past time: ``30d``, ``12h``, ``2w``, a date or a timestamp; an ``InputError`` for a future time.
+
+    >>> parse_start_time("1.5h", 7_200_000_000_000), parse_start_time("1970-01-01", 1)
+    (1800000000000, 0)
+    """
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return now_ns - round(float(ago[1]) * _HOURS[ago[2]] * 3600 * _NS)
+    try:
+        start_ns = parse_timestamp(f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text)
+    except InputError as error:
+        raise InputError(
+            f"invalid start '{text[:60]}'", hint="pass 30d, 12h, 2w, 2026-01-31 or 2026-01-31T12:00:00Z"
+        ) from error
+    if start_ns > now_ns:
+        raise InputError(f"'{text}' is in the future", hint="pass a past time")
+    return start_ns
 
 
 def format_timestamp(ns: int) -> str:

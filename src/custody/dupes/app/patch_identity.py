@@ -1,6 +1,10 @@
 """The patch identity of a change: the same for the same diff, whatever its commits, base, message or author."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.ids import CommitSha
 from custody.core.paths import Hunk
@@ -14,6 +18,43 @@ _WHOLE = ExactKind(None, HashVariant.PLAIN)
 _RULES = DedupeRules(drop_comment_only_hunks=False, normalise_whitespace=False)
 """Fixed: an identity that a repository's rules changed would forget rejections, and a comment may be a directive."""
 _NO_COMMIT = CommitSha("")
+CONTEXT_LINES = 3
+"""Unchanged lines that git shows around a change; changes whose context touches are one hunk to a reader."""
+
+
+class IdentifiedHunk(Struct, frozen=True):
+    """Neighboring changed lines of a file as a reader sees them, with their patch identity.
+
+    ``id`` is the same for the same removed and added lines of the same path, on any commit. A repetition in one file
+    has its number after a dash. A file without lines to show (binary, too large, renamed) is one hunk without ``runs``.
+    """
+
+    id: str
+    runs: tuple[Hunk[bytes], ...]
+
+
+def list_identified_hunks(file: FileDiff) -> list[IdentifiedHunk]:
+    """Return the hunks of a changed file in the order of its lines, each with its patch identity."""
+    times = Counter[str]()
+    identified = []
+    for runs in _group_neighboring_runs(file.hunks) or [()]:
+        identity = compute_patch_identity([replace(file, hunks=runs)]) or ""
+        times[identity] += 1
+        number = f"-{times[identity]}" if times[identity] > 1 else ""
+        identified.append(IdentifiedHunk(f"{identity}{number}", runs))
+    return identified
+
+
+def _group_neighboring_runs(runs: Sequence[Hunk[bytes]]) -> list[tuple[Hunk[bytes], ...]]:
+    groups: list[list[Hunk[bytes]]] = []
+    end = 0
+    for run in runs:
+        if groups and run.new_index - end <= 2 * CONTEXT_LINES:
+            groups[-1].append(run)
+        else:
+            groups.append([run])
+        end = run.new_index + len(run.added)
+    return [tuple(group) for group in groups]
 
 
 def compute_patch_identity(files: Iterable[FileDiff]) -> str | None:

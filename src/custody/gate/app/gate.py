@@ -1,7 +1,8 @@
 """The verdict on a change: gather evidence, run the checks, build the report."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Literal
 
@@ -16,6 +17,7 @@ from custody.core.wire.sarif import SarifRule
 from custody.core.wire.time import format_timestamp
 from custody.gate.app.change import ChangeUnderReview, Policy, read_base_policy, resolve_change_under_review
 from custody.gate.app.gather import GatheredEvidence, gather_evidence
+from custody.gate.app.reading_order import ReadingOrder, make_reading_order
 from custody.gate.app.snapshot import EvidenceBasis, read_verdict_basis
 from custody.gate.app.spending import (
     BudgetUseMode,
@@ -33,7 +35,8 @@ from custody.gate.checks import (
     check_policy,
     check_trust,
 )
-from custody.gate.model import CODES, ChangeSpot, MissingEvidence, Reason, ReasonCode, VerdictLevel
+from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, ReasonCode, VerdictLevel
+from custody.gate.risk import summarize_verdict
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
     AddedLines,
@@ -43,6 +46,7 @@ from custody.gate.wire.report import (
     ReasonReport,
     SkippedCheck,
     UnreadFile,
+    render_added_lines,
 )
 from custody.workspace.rules_in_force import warn_of_ignored_rules
 from custody.workspace.workspace import Workspace
@@ -80,8 +84,34 @@ class GateRequest(Struct, frozen=True, kw_only=True):
     budget: BudgetUseMode = "here"
 
 
+class JudgedChange(Struct, frozen=True, kw_only=True):
+    """A change with its verdict, the evidence behind it, and its hunks in reading order."""
+
+    review: ChangeUnderReview
+    policy: Policy
+    gathered: GatheredEvidence
+    verdict: GateVerdict
+    report: GateReport
+
+    def make_order(self) -> ReadingOrder:
+        """Return the hunks in reading order."""
+        return make_reading_order(self.review, self.policy, self.gathered, self.verdict.reasons)
+
+    @property
+    def summary(self) -> str:
+        """Return the verdict in one sentence of at most 120 characters."""
+        return summarize_verdict(self.verdict.reasons, render_added_lines(self.report.added))
+
+
 def gate(workspace: Workspace, request: GateRequest) -> GateReport:
     """Judge the lines that a change adds, by the rules of its base."""
+    with judge_change(workspace, request) as judged:
+        return judged.report
+
+
+@contextmanager
+def judge_change(workspace: Workspace, request: GateRequest) -> Iterator[JudgedChange]:
+    """Judge a change by the rules of its base; its objects can be read until the end of the block."""
     now_ns = workspace.now_ns()
     still = replace(workspace, now_ns=lambda: now_ns)
     with resolve_change_under_review(still, request.change) as review:
@@ -95,9 +125,10 @@ def gate(workspace: Workspace, request: GateRequest) -> GateReport:
                 break
             basis, gathered = _gather_stable_evidence(still, review, policy, request.description)
             settled = budget.settle(gathered)
-        return _build_gate_report(
+        report = _build_gate_report(
             review, policy, gathered, settled, _VerdictBinding(now_ns, basis, request.description)
         )
+        yield JudgedChange(review=review, policy=policy, gathered=gathered, verdict=settled.verdict, report=report)
 
 
 def _gather_stable_evidence(

@@ -8,14 +8,12 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct, field
 
-from custody.core.errors import InputError
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
 T = TypeVar("T")
 
-WAIT_SECONDS_MAX = 30.0
-"""Maximum wait while another request computes the same answer."""
+NS = 1_000_000_000
 
 CacheKey = tuple[str | None, ...]
 
@@ -30,10 +28,24 @@ def read_page_cache_state(store: Store) -> tuple[str, ...]:
     return tuple(sorted(f"{head.store} {head.seq} {head.link.hex()}" for head in store.tables.chains()))
 
 
-class _CacheEntry(Struct, Generic[T], frozen=True):
+RECOMPUTED_SECONDS_MIN = 20.0
+"""Minimum age of an answer before it is computed again because records arrived."""
+COST_FACTOR = 10
+"""An answer is not computed again before this multiple of the time that it took."""
+
+
+class CacheEntry(Struct, Generic[T], frozen=True):
+    """An answer, the state of the store that it is for, when it was made and how long that took."""
+
     state: object
     made_ns: int
     answer: T
+    seconds: float = 0.0
+
+    def is_due(self, state: object, now_ns: int) -> bool:
+        """Return whether to compute it again: it is for another state, and not too young for what it costs."""
+        wait_seconds = max(RECOMPUTED_SECONDS_MIN, COST_FACTOR * self.seconds)
+        return self.state != state and not 0 <= now_ns - self.made_ns < wait_seconds * NS
 
 
 class _Turn(Struct):
@@ -52,17 +64,13 @@ class Turns:
 
     @contextmanager
     def hold_turn(self, key: CacheKey) -> Iterator[None]:
-        """Hold the lock of a key; an ``InputError`` if another request holds it too long."""
+        """Hold the lock of a key."""
         with self._lock:
             turn = self._turns.setdefault(key, _Turn())
             turn.users += 1
         try:
-            if not turn.lock.acquire(timeout=WAIT_SECONDS_MAX):
-                raise InputError("the server is working on another long request", hint="try again")
-            try:
+            with turn.lock:
                 yield
-            finally:
-                turn.lock.release()
         finally:
             with self._lock:
                 turn.users -= 1
@@ -76,20 +84,29 @@ class StateCache(Generic[T]):
     def __init__(self, *, most: int = 4, ns_max: int | None = None) -> None:
         self._most = most
         self._ns_max = ns_max
-        self._entries: OrderedDict[CacheKey, _CacheEntry[T]] = OrderedDict()
+        self._entries: OrderedDict[CacheKey, CacheEntry[T]] = OrderedDict()
         self._turns = Turns()
         self._lock = Lock()
 
-    def get(self, key: CacheKey, state: object, now_ns: int, make: Callable[[], T]) -> T:
+    def get(
+        self,
+        key: CacheKey,
+        state: object,
+        now_ns: int,
+        make: Callable[[], T],
+        clock: Callable[[], int] | None = None,
+    ) -> T:
         """Return the answer for this state; concurrent requests for one key compute it once.
 
-        Requests for different keys do not wait for each other.
+        Requests for different keys do not wait for each other. With a ``clock``, its duration is stored too.
         """
         with self._turns.hold_turn(key):
             with self._lock:
                 entry = self._entries.get(key)
             if entry is None or entry.state != state or self._is_old(entry, now_ns):
-                entry = _CacheEntry(state, now_ns, make())
+                began_ns = 0 if clock is None else clock()
+                answer = make()
+                entry = CacheEntry(state, now_ns, answer, 0.0 if clock is None else (clock() - began_ns) / NS)
             with self._lock:
                 self._entries[key] = entry
                 self._entries.move_to_end(key)
@@ -97,5 +114,10 @@ class StateCache(Generic[T]):
                     self._entries.popitem(last=False)
             return entry.answer
 
-    def _is_old(self, entry: _CacheEntry[T], now_ns: int) -> bool:
+    def find_last(self, key: CacheKey) -> CacheEntry[T] | None:
+        """Return the last answer of a key, whatever state it is for."""
+        with self._lock:
+            return self._entries.get(key)
+
+    def _is_old(self, entry: CacheEntry[T], now_ns: int) -> bool:
         return self._ns_max is not None and not 0 <= now_ns - entry.made_ns <= self._ns_max

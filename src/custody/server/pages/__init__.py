@@ -10,11 +10,14 @@ frame     a PageView as HTML: links, built files, content policy
 files     the pages as files of a report
 phrases   numbers, times and text of records, safe to show
 charts    charts as SVG without a script
+icons     icons as SVG
 ```
 
 To add a page: a module with its ``PAGES``, its template, and its row in ``book``. A template uses
 ``{{ to('session', id=...) }}`` for a URL, ``{{ part('overview-share', 'Counting…') }}`` for a part that is loaded
 later, ``{{ block('name', data) }}`` for the data of a script, and ``{{ count_noun(3, 'line') }}`` for plurals. It has
-no inline script and no inline style: the content policy would block them. Scripts are in ``web/src``, built into
-``server/static``.
+no inline script and no inline style: the content policy would block them. The components are macros of
+``templates/_components.html``: verdict, risk, who, certainty, share of lines, chips, notes, empty, error and progress.
+Scripts and styles are in ``web/src``, built into ``server/static``. ``app.css`` is on every page; a sheet named in
+``web/build.mjs`` is on the pages that list it in ``PageView.styles``.
 """

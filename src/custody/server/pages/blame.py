@@ -16,6 +16,8 @@ from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
 HEAD = "HEAD"
+STYLES, SCRIPTS = ("code.css",), ("blame.js",)
+"""The style sheet of pages with code, and the script of a file."""
 ENTRIES = 100
 EDITED_FIRST = 12
 """Files edited by agents that are shown above the list of all files."""
@@ -108,7 +110,9 @@ def _view_file_lines(workspace: Workspace, params: PageParams, file: str) -> Pag
         "uncaptured": _is_file_uncaptured(lines, blamed.report),
         "whole": _make_blame_command(blamed.file, params),
     }
-    return PageView(title=blamed.report.path, template="blame.html", fields=fields, scripts=("blame.js",))
+    return PageView(
+        title=blamed.report.path, template="blame.html", fields=fields, scripts=("blame.js",), styles=STYLES
+    )
 
 
 def _make_blame_command(file: str, params: PageParams) -> str:
@@ -170,7 +174,7 @@ def _view_file_list(workspace: Workspace, params: PageParams, folder: str | None
         "rev": rev,
         "crumbs": [] if listing.folder is None else make_breadcrumbs(listing.folder),
     }
-    return PageView(title=listing.shown or "Blame", template="blame_files.html", fields=fields)
+    return PageView(title=listing.shown or "Blame", template="blame_files.html", fields=fields, styles=STYLES)
 
 
 def _view_missing_commit(params: PageParams, error: InputError) -> PageView:
@@ -182,4 +186,4 @@ def _view_missing_commit(params: PageParams, error: InputError) -> PageView:
     return PageView(title="Blame", template="blame_none.html", fields=fields, is_missing=named is not None)
 
 
-PAGES = (Page(name="blame", label="Blame", view=view_blame, takes=TAKES, long=True),)
+PAGES = (Page(name="blame", label="Files", view=view_blame, takes=TAKES, long=True),)

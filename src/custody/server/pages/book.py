@@ -12,6 +12,7 @@ from custody.server.pages import (
     changes,
     graph,
     overview,
+    people,
     sessions,
     simulate,
     sources,
@@ -23,15 +24,16 @@ from custody.server.pages.page import Page
 
 PAGES: tuple[Page, ...] = (
     *overview.PAGES,
-    *blame.PAGES,
-    *why.PAGES,
     *changes.PAGES,
     *change.PAGES,
+    *people.PAGES,
+    *blame.PAGES,
+    *why.PAGES,
+    *sessions.PAGES,
     *trust.PAGES,
     *simulate.PAGES,
     *sources.PAGES,
     *graph.PAGES,
-    *sessions.PAGES,
     *state.PAGES,
 )
 BY_NAME = {page.name: page for page in PAGES}

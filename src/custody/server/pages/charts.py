@@ -18,6 +18,7 @@ LABELS_MAX = 8
 LABEL_HALF = 34
 """Space for half of a label at the right end."""
 NAME_CHARACTERS = 60
+SHARE_WIDTH, SHARE_GAP, SHARE_LEAST, SHARE_HATCH = 400.0, 1.5, 2.0, 6
 
 
 class BarPart(Struct, frozen=True):
@@ -56,6 +57,38 @@ def render_bar_chart(parts: Sequence[BarPart], label: str) -> Markup:
     return Markup(
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="{}">'
     ).format(shorten_page_text(label, 300)) + Markup("{}</svg>").format(Markup("").join(drawn))
+
+
+def render_share_bar(agent: int, mixed: int, person: int, none: int, label: str) -> Markup:
+    """Return lines by author as a bar: solid, split, solid, hatched, with gaps between them."""
+    parts = [(kind, size) for kind, size in (("a", agent), ("m", mixed), ("p", person), ("u", none)) if size > 0]
+    total = sum(size for _, size in parts) or 1
+    left = SHARE_WIDTH - SHARE_GAP * max(len(parts) - 1, 0)
+    drawn, at = [], 0.0
+    for kind, size in parts:
+        wide = max(left * size / total, SHARE_LEAST)
+        drawn.append(Markup("").join(_render_share_part(kind, at, wide)))
+        at += wide + SHARE_GAP
+    return Markup(
+        '<svg class="share" viewBox="0 0 {:.1f} 10" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
+    ).format(max(at - SHARE_GAP, 1.0), shorten_page_text(label, 300), Markup("").join(drawn))
+
+
+def _render_share_part(kind: str, at: float, wide: float) -> list[Markup]:
+    box = '<rect class="{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>'
+    if kind == "m":
+        return [Markup(box).format(name, at, y, wide, 5) for name, y in (("m1", 0), ("m2", 5))]
+    if kind != "u":
+        return [Markup(box).format(kind, at, 0, wide, 10)]
+    lines = Markup(" ").join(
+        Markup("M{:.1f} {:.1f}L{:.1f} {:.1f}").format(max(x, at), min(10.0, 10 - at + x), min(x + 10, at + wide), y)
+        for x, y in ((x, max(0.0, x + 10 - at - wide)) for x in _hatch_starts(at, wide))
+    )
+    return [Markup(box).format("u0", at, 0, wide, 10), Markup('<path class="u1" d="{}"/>').format(lines)]
+
+
+def _hatch_starts(at: float, wide: float) -> list[float]:
+    return [at - 10 + SHARE_HATCH * (n + 1) for n in range(int((wide + 10) / SHARE_HATCH))]
 
 
 def render_column_chart(places: Sequence[str], series: Sequence[Series], label: str) -> Markup:

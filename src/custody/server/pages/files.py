@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from custody import __version__
 from custody.core.errors import CustodyError, WorldError
 from custody.server.app.questions import Note
+from custody.server.page_data.site import read_page_site
 from custody.server.pages.book import BY_NAME, PAGES
 from custody.server.pages.frame import Frame, PageEnvironment, load_page_assets, render_page_view
 from custody.server.pages.page import Page, PageMemory, PageParams, PageView
@@ -84,7 +85,8 @@ def export_page_files(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield every file of a report with its content, and fill ``summary``."""
     links, memory = FileLinks(most), PageMemory()
-    around = PageEnvironment(project=workspace.project, version=__version__, made=made)
+    site = read_page_site(workspace, memory.site)
+    around = PageEnvironment(project=workspace.project, version=__version__, made=made, repository=site.repository)
     frame = Frame(
         links=links, around=around, book=PAGES, inline=_make_part_renderer(workspace, links, around, note, memory)
     )

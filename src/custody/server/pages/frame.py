@@ -7,15 +7,17 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import Struct
 
 from custody import __version__
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun, noun_for_count
 from custody.server.pages import charts, phrases
+from custody.server.pages.icons import render_icon
 from custody.server.pages.page import Page, PageView
 from custody.server.pages.phrases import escape_page_text, shorten_page_text
 
@@ -63,6 +65,12 @@ def load_page_assets() -> dict[str, Asset]:
     return assets
 
 
+FOLDERS = {"change": ("changes", "name")}
+"""The pages with a path of their own for each object, and the parameter that it holds."""
+_DOT_SEGMENT = lazy_pattern(r"(^|/)\.{0,2}(/|$)|[\\\x00-\x1f]")
+"""Browsers resolve dot segments and empty ones, and take a backslash for a slash."""
+
+
 class PageLinks(Protocol):
     """The URLs of pages and built files, in a service or in a report."""
 
@@ -87,7 +95,13 @@ class ServedLinks:
 
     def find_page_url(self, page: str, params: dict[str, str]) -> str:
         """Return the URL of a page with its parameters."""
-        return f"/{page}?{urlencode(params)}" if params else f"/{page}"
+        path, rest = FOLDERS.get(page, (page, ""))
+        value = params.get(rest, "")
+        if value and not _DOT_SEGMENT.search(value):
+            path, params = f"{path}/{quote(value)}", {key: text for key, text in params.items() if key != rest}
+        else:
+            path = page
+        return f"/{path}?{urlencode(params)}" if params else f"/{path}"
 
     def asset(self, name: str) -> str:
         """Return the URL of a built file, which contains its digest."""
@@ -108,6 +122,14 @@ class PageEnvironment(Struct, frozen=True, kw_only=True):
     """The time of a report; None for served pages."""
     can_leave: bool = False
     """Whether the reader signed in, so that signing out makes sense."""
+    repository: str | None = None
+    """The name of the repository, for the header."""
+    is_recording: bool | None = None
+    """Whether an agent is recorded here; None if unknown."""
+    form_token: str | None = None
+    """The token for forms that write; None if the reader may not, so that a page shows commands instead."""
+    url: str = ""
+    """The URL of the page, to which a form returns."""
 
 
 class _PageLocation(Struct, frozen=True):
@@ -141,6 +163,7 @@ def render_page_view(view: PageView, page: Page, params: Mapping[str, str], fram
         served=links.served,
         policy=Markup(escape(FILE_POLICY)),
         scripts=[links.asset(name) for name in ("app.js", *view.scripts)],
+        styles=[links.asset(name) for name in ("app.css", *view.styles)],
         navigation=[(book_page.label, book_page.name) for book_page in frame.book if book_page.label is not None],
         to=_make_page_linker(links),
         here=_make_page_linker(links, page.name, params),
@@ -193,8 +216,15 @@ def load_template_environment() -> Environment:
     environment.globals.update(
         block=render_data_island, form=phrases, count_noun=count_noun, noun_for_count=noun_for_count, charts=charts
     )
-    environment.filters.update(short=shorten_page_text)
+    environment.globals.update(icon=render_icon)
+    environment.filters.update(
+        short=shorten_page_text, ucfirst=lambda text: f"{text[:1].upper()}{text[1:]}", decoded=_decode_name
+    )
     return environment
+
+
+def _decode_name(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def _escape_template_value(value: object) -> object:

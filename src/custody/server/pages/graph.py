@@ -78,7 +78,8 @@ def view_graph(workspace: Workspace, params: PageParams) -> PageView:
         fields |= _make_picture_fields(picture, params) | {"runs": _read_edge_runs(workspace, params)}
     else:
         fields |= {"picture": None, **_list_graph_page_choices(workspace, request)}
-    return PageView(title=_make_graph_page_title(request), template="graph.html", fields=fields, scripts=("graph.js",))
+    title = _make_graph_page_title(request)
+    return PageView(title=title, template="graph.html", fields=fields, scripts=("graph.js",), styles=("graph.css",))
 
 
 def view_edge_runs(workspace: Workspace, params: PageParams) -> PageView:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.attribution.wire import StatsPeriod, StatsReport
 from custody.core.errors import InputError
@@ -17,7 +17,9 @@ from custody.dupes.app.indexed_changes import list_change_page
 from custody.intake.install.doctor import run_quick_doctor_checks
 from custody.server.app.questions import answer_stats_request
 from custody.server.page_data.cache import make_page_cache_key
+from custody.server.page_data.late import LateAnswer, answer_late
 from custody.server.page_data.sessions import read_session_list_page
+from custody.server.pages.changes import list_open_verdicts, sort_by_action
 from custody.server.pages.charts import BarPart, Series
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
 from custody.server.queries import ActivityTables
@@ -167,15 +169,19 @@ class OwnershipChart(Struct, frozen=True, kw_only=True):
     undated: int
 
 
-def view_overview(workspace: Workspace, _params: PageParams) -> PageView:
+def view_overview(workspace: Workspace, params: PageParams) -> PageView:
     """Show what is known at once; counts are loaded later."""
+    changes = list_change_page(workspace, state="open", text="", before=None, limit=CHANGES_SHOWN)
+    verdicts = list_open_verdicts(workspace, params, changes.items)
     return PageView(
         title="Overview",
         template="overview.html",
         fields={
             "overview": read_overview_page(workspace),
             "sessions": read_session_list_page(workspace, limit=SESSIONS_SHOWN).items,
-            "changes": list_change_page(workspace, state="open", text="", before=None, limit=CHANGES_SHOWN),
+            "changes": changes,
+            "rows": sort_by_action(changes.items, verdicts),
+            "verdicts": verdicts,
             "has_repository": has_workspace_repository(workspace),
         },
     )
@@ -183,17 +189,24 @@ def view_overview(workspace: Workspace, _params: PageParams) -> PageView:
 
 def view_ownership_share(workspace: Workspace, params: PageParams) -> PageView:
     """Show the lines by author."""
-    chart = attempt_page_part(lambda: make_ownership_chart(_count_lines_for_page(workspace, params)))
-    return PageView(title="Lines by author", template="overview_share.html", fields={"chart": chart})
+    count = attempt_page_part(lambda: count_lines_for_page(workspace, params))
+    report = None if isinstance(count, str) else count.answer
+    fields = {"count": count, "chart": None if report is None else make_ownership_chart(report)}
+    return PageView(title="Lines by author", template="overview_share.html", fields=fields)
 
 
-def _count_lines_for_page(workspace: Workspace, params: PageParams) -> StatsReport:
+def count_lines_for_page(workspace: Workspace, params: PageParams) -> LateAnswer[StatsReport]:
+    """Return the line count of the last commit, or the last count while the queue computes it."""
     commit = workspace.repository.head().commit if has_workspace_repository(workspace) else None
     if has_workspace_repository(workspace) and commit is None:
         raise InputError("this repository has no commits yet", hint="custody counts committed lines")
-    make = partial(answer_stats_request, workspace, None, revision=commit)
-    return params.memory.shares.get(
-        make_page_cache_key(workspace), (commit, encode_page_refresh_state(workspace)), workspace.now_ns(), make
+    return answer_late(
+        params.memory.work,
+        params.memory.shares,
+        make_page_cache_key(workspace),
+        (commit, encode_page_refresh_state(workspace)),
+        workspace.now_ns(),
+        lambda progress: answer_stats_request(replace(workspace, progress=progress), None, revision=commit),
     )
 
 
@@ -243,5 +256,5 @@ def _make_ownership_curve(earlier: Sequence[StatsPeriod], periods: Sequence[Stat
 
 PAGES = (
     Page(name="overview", label="Overview", view=view_overview),
-    Page(name="overview-share", view=view_ownership_share, part=True, long=True),
+    Page(name="overview-share", view=view_ownership_share, part=True),
 )

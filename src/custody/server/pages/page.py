@@ -10,10 +10,13 @@ from custody.attribution.wire import StatsReport
 from custody.core.errors import InputError, WorldError
 from custody.server.app.questions import Note
 from custody.server.page_data.cache import StateCache
-from custody.server.page_data.changes import ClusterMemory, VerdictTurns
+from custody.server.page_data.changes import ClusterMemory, VerdictMemory
 from custody.server.page_data.graph import GraphMemory
+from custody.server.page_data.review import DiffMemory, ReviewMemory
 from custody.server.page_data.sessions import SessionMemory
+from custody.server.page_data.site import SiteMemory
 from custody.server.page_data.trust import EstimatorMemory, TrialMemory
+from custody.server.page_data.work import WorkQueue
 from custody.workspace.workspace import Workspace
 
 T = TypeVar("T")
@@ -27,20 +30,37 @@ SHARES_CACHED_MAX = 8
 DECISIONS_CACHED_NS = 120 * 1_000_000_000
 """Maximum age of results that are computed from every decision, since scores decay with time."""
 
+DIFFS_CACHED_NS = 10 * 1_000_000_000
+"""Maximum age of the diff of a change: a name may mean another commit soon."""
+REVIEWS_CACHED_MAX = 32
+SITE_CACHED_NS = 30 * 1_000_000_000
+"""Maximum age of the repository's name and whether agents are recorded."""
+
 _LOG = logging.getLogger("custody.service")
 
 
 class PageMemory:
-    """The caches of one service or one report, for answers that take seconds."""
+    """The caches of one service or one report, for answers that take seconds; only a service has a ``work`` queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: WorkQueue | None = None) -> None:
+        self.work = work
+        """None in a report, which computes everything at once."""
         self.shares: StateCache[StatsReport] = StateCache(most=SHARES_CACHED_MAX)
         self.clusters: ClusterMemory = StateCache()
-        self.verdicts = VerdictTurns()
+        self.verdicts = VerdictMemory()
         self.graph = GraphMemory()
         self.sessions: SessionMemory = StateCache()
         self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
+        self.diffs: DiffMemory = StateCache(ns_max=DIFFS_CACHED_NS)
+        self.reviews: ReviewMemory = StateCache(most=REVIEWS_CACHED_MAX)
+        self.site: SiteMemory = StateCache(ns_max=SITE_CACHED_NS)
         self.trials: TrialMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
+
+    def require_work(self) -> WorkQueue:
+        """Return the queue of a service."""
+        if self.work is None:
+            raise LookupError("a report has no queue of long work")
+        return self.work
 
 
 class PageParams(Struct, frozen=True):
@@ -92,12 +112,13 @@ def parse_choice_param(name: str, text: str | None, choices: Sequence[str]) -> s
 
 
 class PageView(Struct, frozen=True, kw_only=True):
-    """A template, its fields, and the scripts that it needs; ``is_missing`` makes the answer a 404."""
+    """A template, its fields, and the scripts and style sheets that it adds; ``is_missing`` makes the answer a 404."""
 
     title: str
     template: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
     is_missing: bool = False
 
 
@@ -106,7 +127,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
     ``takes`` are its parameters, each with a description. A page with a ``label`` is in the navigation; the page of a
     single object names its ``section`` there. A ``part`` has no frame, since another page embeds it. A ``long`` page
-    may take long the first time in a large store.
+    may take long the first time in a large store, so a service computes it in its queue.
     """
 
     name: str

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.server.page_data.files import can_show_disk_page, explain_line_for_page
-from custody.server.pages.blame import LINE_MAX, make_file_link_fields, read_file_place, view_missing_repository
+from custody.server.pages.blame import LINE_MAX, STYLES, make_file_link_fields, read_file_place, view_missing_repository
 from custody.server.pages.blame_lines import CLASSES
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.why.report import AnyLink, EndLink, LineLink, SessionLink, WhyReport
@@ -68,7 +68,7 @@ def view_why(workspace: Workspace, params: PageParams) -> PageView:
         "classes": CLASSES,
         "summary": _summarize_why_page(report),
     }
-    return PageView(title=f"{report.path}:{report.line}", template="why.html", fields=fields)
+    return PageView(title=f"{report.path}:{report.line}", template="why.html", fields=fields, styles=STYLES)
 
 
 def make_chain_boxes(chain: Sequence[AnyLink]) -> list[ChainBox]:
@@ -111,4 +111,4 @@ def _view_why_problem(workspace: Workspace, params: PageParams, file: str, error
     return PageView(title=f"{file}:{params.text('line')}", template="blame_none.html", fields=fields, is_missing=True)
 
 
-PAGES = (Page(name="why", label="Why", view=view_why, takes=TAKES, long=True),)
+PAGES = (Page(name="why", section="blame", view=view_why, takes=TAKES, long=True),)

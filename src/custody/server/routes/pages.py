@@ -4,26 +4,42 @@ from collections.abc import Mapping
 from functools import cache
 from urllib.parse import parse_qsl
 
+from msgspec.structs import replace
+
 from custody import __version__
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
 from custody.server.app.tenancy import TokenScope
 from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
+from custody.server.form_token import make_form_token
 from custody.server.gatekeeper import is_over_tls, make_token_cookie_name
-from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Asset, Frame, PageEnvironment, ServedLinks, load_page_assets, render_page_view
+from custody.server.page_data.site import PageSite, read_page_site
+from custody.server.page_data.work import WorkProgress
+from custody.server.pages.book import BY_NAME, PAGES
+from custody.server.pages.frame import (
+    FOLDERS,
+    Asset,
+    Frame,
+    PageEnvironment,
+    ServedLinks,
+    load_page_assets,
+    render_page_view,
+)
 from custody.server.pages.overview import encode_page_refresh_state
-from custody.server.pages.page import Page, PageParams
+from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, accepts_html_page, encode_problem_page
 from custody.server.route_kinds import await_or_http_404, get_read_note
 from custody.workspace.workspace import Workspace
 
 FORM = "application/x-www-form-urlencoded"
 FIRST = "/overview"
+NS_PER_S = 1_000_000_000
 LOGIN_BYTES_MAX = 16 * 1024
 FIELDS_MAX = 10
 """Signing in needs a token and a URL; longer forms are rejected unread."""
+WORK_REFRESH_SECONDS = 2
+"""When a browser opens a page again whose work is not finished."""
 CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -31,7 +47,11 @@ CACHE_FOREVER = "public, max-age=31536000, immutable"
 def make_page_endpoints() -> tuple[Endpoint, ...]:
     """Return the endpoints of pages, built files and signing in; the OpenAPI document leaves them out."""
     return (
-        *(_make_page_endpoint(page) for page in PAGES),
+        *(_make_page_endpoint(page, f"/{page.name}") for page in PAGES),
+        *(
+            _make_page_endpoint(BY_NAME[name], f"/{path}/{{{rest}:path}}", rest)
+            for name, (path, rest) in FOLDERS.items()
+        ),
         *(_make_asset_endpoint(asset) for asset in load_page_assets().values()),
         Endpoint(
             method="GET",
@@ -65,34 +85,77 @@ def make_page_endpoints() -> tuple[Endpoint, ...]:
     )
 
 
-def _make_page_endpoint(page: Page) -> Endpoint:
+def _make_page_endpoint(page: Page, path: str, rest: str | None = None) -> Endpoint:
+    """Return the endpoint of a page; ``rest`` is the parameter that the path holds."""
+
     async def handle(call: EndpointCall) -> HttpAnswer:
         texts = {name: call.text(name) for name in page.takes}
+        if rest is not None:
+            texts[rest] = str(call.request.path_params[rest]).removeprefix("/")
         values = {name: value for name, value in texts.items() if value}
         params = PageParams(values, _make_page_note(call), call.service.memory)
-        around = PageEnvironment(
-            project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START
-        )
+        form_token = _make_page_form_token(call)
+        url = ServedLinks().find_page_url(page.name, values)
+
+        def make_frame(workspace: Workspace) -> Frame:
+            site = PageSite() if page.part else read_page_site(workspace, params.memory.site)
+            around = PageEnvironment(
+                project=call.grant.project,
+                version=__version__,
+                can_leave=call.grant.token_id != START,
+                repository=site.repository,
+                is_recording=site.is_recording,
+                form_token=form_token,
+                url=url,
+            )
+            return Frame(links=ServedLinks(), around=around, book=PAGES)
 
         def answer(workspace: Workspace) -> HttpAnswer:
-            frame = Frame(links=ServedLinks(), around=around, book=PAGES)
+            frame = make_frame(workspace)
             view = page.view(workspace, params)
             return _make_html_answer(render_page_view(view, page, values, frame), 404 if view.is_missing else 200)
 
-        name = (page.name, tuple(sorted(values.items())))
-        return await await_or_http_404(call.ask_long(name, answer) if page.long else call.ask(answer))
+        if not page.long:
+            return await await_or_http_404(call.ask(answer))
+        found = await await_or_http_404(call.ask_work((page.name, tuple(sorted(values.items()))), answer))
+        if not isinstance(found, WorkProgress):
+            return found
+        return _answer_work_progress(call, page, values, found, await call.ask(make_frame))
 
     return Endpoint(
         method="GET",
-        path=f"/{page.name}",
-        name=f"page-{page.name}",
+        path=path,
+        name=f"page-{page.name}" if rest is None else f"page-{page.name}-{rest}",
         summary=f"Show the page '{page.label or page.name}'.",
         scope=TokenScope.READ,
         handle=handle,
         gives={200: HTML},
         parameters=tuple(Parameter(name, description) for name, description in page.takes.items()),
-        long=page.long,
     )
+
+
+def _make_page_form_token(call: EndpointCall) -> str | None:
+    """Return the token for the forms of a page; None if the reader may not write."""
+    if not call.may(TokenScope.WRITE):
+        return None
+    key: bytes = call.request.scope["state"]["form_key"]
+    return make_form_token(key, call.grant.project, call.service.settings.now_ns() // NS_PER_S)
+
+
+def _answer_work_progress(
+    call: EndpointCall, page: Page, values: Mapping[str, str], progress: WorkProgress, frame: Frame
+) -> HttpAnswer:
+    """Return a page that shows how far its work is; browsers open it again by themselves.
+
+    Regions of an open page that are refreshed keep what they show (204).
+    """
+    is_script = call.request.headers.get("hx-request") == "true"
+    if is_script and not page.part:
+        return HttpAnswer(body=b"", status=204)
+    view = PageView(title=page.label or page.name.title(), template="working.html", fields={"progress": progress})
+    answer = _make_html_answer(render_page_view(view, page, values, frame), 202)
+    refresh = {} if is_script else {"refresh": str(WORK_REFRESH_SECONDS)}
+    return replace(answer, headers={**answer.headers, **refresh})
 
 
 def _make_page_note(call: EndpointCall) -> Note | None:
@@ -146,12 +209,12 @@ async def login(call: EndpointCall) -> HttpAnswer:
         refusal = HttpProblem(401, "the token is invalid or has expired", remedy="use the newest token")
         if not accepts_html_page(call.request.headers.get("accept"), FIRST):
             raise refusal
-        body, headers = encode_problem_page(refusal, _choose_redirect_path(form.get("next", "")))
+        body, headers = encode_problem_page(refusal, choose_redirect_path(form.get("next", "")))
         return HttpAnswer(body=body, status=refusal.status, media="text/html", headers=_drop_content_type(headers))
     secure = "; Secure" if is_over_tls(call.request.scope, settings.tls) else ""
     cookie = f"{_read_cookie_name(call)}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
     return HttpAnswer(
-        body=b"", status=303, headers={"location": _choose_redirect_path(form.get("next", "")), "set-cookie": cookie}
+        body=b"", status=303, headers={"location": choose_redirect_path(form.get("next", "")), "set-cookie": cookie}
     )
 
 
@@ -169,7 +232,7 @@ def _drop_content_type(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name != "content-type"}
 
 
-def _choose_redirect_path(url: str) -> str:
+def choose_redirect_path(url: str) -> str:
     """Return the page to show after signing in: one of ours, never another site."""
     is_ours = url.startswith("/") and not url.startswith(("//", "/\\", "/login", "/logout"))
     return url if is_ours and url.isascii() and url.isprintable() else FIRST

@@ -136,6 +136,11 @@ def budget_place_from_rules(effective: EffectiveRules) -> BudgetPlace:
     return BudgetPlace(str(values["gate.budget_remote"])) if values["gate.budget"] == "remote" else STORE
 
 
+def list_review_paths(effective: EffectiveRules) -> tuple[str, ...]:
+    """Return the patterns of the files whose changes always need a review."""
+    return effective.of(TrustRules).review_paths
+
+
 def make_approval_query(effective: EffectiveRules, now_ns: int) -> TrustQuery:
     """Return the query by the rules of a change's base."""
     return TrustQuery(effective.of(TrustRules), now_ns)

@@ -1,6 +1,5 @@
 """Simulation of a policy on recorded decisions, and on plain git history before the first of them."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
@@ -13,7 +12,7 @@ from custody.core.ids import CommitSha
 from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables
-from custody.core.wire.time import format_timestamp, parse_timestamp
+from custody.core.wire.time import format_timestamp, parse_start_time
 from custody.git import Comparison, NoObject
 from custody.trust.app.acceptance import list_counted_decisions
 from custody.trust.app.approval_case import count_approval_lines, list_approval_paths
@@ -31,9 +30,6 @@ SimulationSource = Literal["auto", "records", "git"]
 
 IN_FORCE = "rules in force"
 EXAMPLES_MAX = 20
-_AGO = lazy_pattern(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", re.ASCII)
-_UNITS_NS = {unit: hours * 3_600_000_000_000 for unit, hours in {"h": 1, "d": 24, "w": 168}.items()}
-_DAY = lazy_pattern(r"\d{4}-\d\d-\d\d", re.ASCII)
 _SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -52,7 +48,7 @@ def trust_simulate(
     if policy is not None:
         rules[policy] = load_trust_rules(workspace, policy=policy)
     now_ns = workspace.now_ns()
-    since_ns = parse_simulation_start(since, now_ns)
+    since_ns = parse_start_time(since, now_ns)
     gathered = gather_simulation_input(workspace, rules[IN_FORCE], since_ns, now_ns, source)
     simulated = {
         name: _replay_policy(workspace, name, gathered.pasts, policy_rules, since_ns)
@@ -79,22 +75,6 @@ def report_policy_simulation(
         examples=examples[:EXAMPLES_MAX],
         example_count=len(examples),
     )
-
-
-def parse_simulation_start(text: str, now_ns: int) -> int:
-    """Parse ``30d``, ``12h``, ``2w``, a date or a timestamp; an ``InputError`` for a future time."""
-    ago = _AGO.fullmatch(text)
-    if ago is not None:
-        return now_ns - round(float(ago[1]) * _UNITS_NS[ago[2]])
-    try:
-        start_ns = parse_timestamp(f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text)
-    except InputError as error:
-        raise InputError(
-            f"invalid start '{text[:60]}'", hint="pass 30d, 12h, 2w, 2026-01-31 or 2026-01-31T12:00:00Z"
-        ) from error
-    if start_ns > now_ns:
-        raise InputError(f"'{text}' is in the future", hint="pass a past time")
-    return start_ns
 
 
 def gather_simulation_input(

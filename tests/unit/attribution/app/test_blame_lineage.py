@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.app.blame import blame
-from custody.attribution.app.findings import (
+from custody.attribution.app.answers import (
     BEFORE_CALLS,
     BEFORE_CAPTURE,
+    CAME_BACK,
+    LAID_OUT,
     NOT_THIS_CALL,
     NOTHING_SHOWS,
     SAYS_LITTLE,
-    TOO_LITTLE,
 )
+from custody.attribution.app.blame import blame
+from custody.attribution.app.findings import TOO_LITTLE
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, digest_from_bytes
 from custody.core.paths import Lines
@@ -316,6 +318,46 @@ def test_the_reason_for_an_unknown_line_says_what_captured_texts_show(scene: Sce
     scene.committed(base, at=20, app__py="never_seen_line = 1\n" + OLD + "}\nnever_seen_either = 2\n" + ADDED)
     reasons = [(one.start_line, one.end_line, one.reason) for one in scene.said() if one.kind == "none"]
     assert reasons == [(1, 1, NOTHING_SHOWS), (2, 4, BEFORE_CALLS), (5, 5, SAYS_LITTLE), (6, 6, NOTHING_SHOWS)]
+
+
+def test_a_line_whose_layout_alone_a_call_changed_says_so(scene: Scene) -> None:
+    base = scene.committed(at=-100, app__py=OLD)
+    laid_out = OLD.replace("read_price(source)", "read_price(source,)") + ADDED
+    scene.edited("app.py", OLD, laid_out, at=10, head=base)
+    scene.committed(base, at=20, app__py=laid_out)
+    reasons = [(one.start_line, one.reason) for one in scene.said() if one.kind == "none"]
+    assert reasons == [(1, BEFORE_CALLS), (2, LAID_OUT), (3, BEFORE_CALLS)]
+
+
+def test_a_line_between_two_calls_that_a_call_had_written_before_says_that_it_was_gone(scene: Scene) -> None:
+    base = scene.committed(at=-100, app__py=OLD)
+    scene.edited("app.py", OLD, OLD + SECOND, at=10, head=base).edited("app.py", OLD + SECOND, OLD, at=20, head=base)
+    typed = OLD + "typed_by_a_person = again(price)\n" + SECOND
+    scene.edited("app.py", typed, typed + ADDED, at=30, head=base)
+    scene.committed(base, at=40, app__py=typed + ADDED)
+    reasons = [(one.start_line, one.end_line, one.reason) for one in scene.said() if one.kind == "none"]
+    assert reasons == [(1, 3, BEFORE_CALLS), (4, 4, NOT_THIS_CALL), (5, 5, CAME_BACK)]
+
+
+def test_a_copy_of_an_agents_line_between_two_calls_was_never_gone(scene: Scene) -> None:
+    base = scene.committed(at=-100, app__py=OLD)
+    scene.edited("app.py", OLD, SECOND + OLD, at=10, head=base)
+    copied = SECOND + OLD + SECOND
+    scene.edited("app.py", copied, copied + ADDED, at=30, head=base)
+    scene.committed(base, at=40, app__py=copied + ADDED)
+    reasons = [(one.start_line, one.end_line, one.reason) for one in scene.said() if one.kind == "none"]
+    assert reasons == [(2, 4, BEFORE_CALLS), (5, 5, NOT_THIS_CALL)]
+
+
+def test_text_that_another_file_lost_before_the_commits_parent_did_not_move(scene: Scene) -> None:
+    block = text(
+        "def discount(prices, percent):", "    net = prices.total() - rebate(prices)", "    return net * percent"
+    )
+    base = scene.committed(at=-100, third__py=OLD)
+    scene.edited("third.py", OLD, OLD + block, at=10, head=base)
+    parent = scene.committed(base, at=20, third__py=OLD)
+    scene.committed(parent, at=30, third__py=OLD, app__py=block)
+    assert scene.marks() == "...", "the commit at 20 had the text nowhere"
 
 
 def test_lines_copied_by_a_person_while_the_agents_stay_where_they_were_are_none(scene: Scene) -> None:

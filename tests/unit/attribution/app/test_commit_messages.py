@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from custody.attribution.app.answers import LAID_OUT, NOT_THIS_CALL
 from custody.attribution.app.blame import blame
 from custody.attribution.app.context import open_attribution
 from custody.attribution.app.export import export_gitai
-from custody.attribution.app.findings import NOT_THIS_CALL, LineAttributor
+from custody.attribution.app.findings import LineAttributor
 from custody.attribution.app.stats import compute_line_stats
 from custody.attribution.wire import Attribution
 from custody.core.ids import CommitSha
@@ -17,6 +18,7 @@ from custody.why.why import why
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.lines import an_edit_event
 from tests.builders.repo import Built, Files, a_repository
 
 OLD = b"import alpha\nprice = read_price(source)\n"
@@ -41,6 +43,16 @@ def two_commits(
 
 def said(built: Built, path: str = "app.py", **options: str) -> list[Attribution]:
     return list(blame(Workspace(built.path), path, **options).report.attributions)  # type: ignore[arg-type]
+
+
+def test_a_line_named_by_its_commit_also_says_that_a_call_laid_it_out(built: Built) -> None:
+    first = built.commit({b"app.py": OLD}, at=AT)
+    new = OLD.replace(b"(source)", b"(source,)")
+    spool_of(built.path).put(an_edit_event("app.py", OLD.decode(), new.decode(), at=20, head=first))
+    made = built.commit({b"app.py": new}, first, message=CLAUDE, at=AT + 60)
+    built.checkout()
+    (why,) = (one.evidence[0].why for one in said(built) if one.kind == "agent")
+    assert why == f"commit {made[:12]} names claude-code (Co-authored-by); {LAID_OUT}"
 
 
 def owners(built: Built, path: str = "app.py") -> list[tuple[int, int, str, str | None]]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from custody.core.ids import BlobSha, CommitSha
 from custody.core.paths import Hunk, RepoPath
-from custody.dupes.app.patch_identity import compute_patch_identity
+from custody.dupes.app.patch_identity import compute_patch_identity, list_identified_hunks
 from custody.git import ChangeKind, Comparison, DiffSide, FileChange, FileDiff, discover_repository
 from tests.builders.repo import Built, a_repository
 
@@ -58,9 +58,9 @@ lines = st.lists(st.sampled_from((b"x\n", b"y\n", b"\xff\n")), max_size=3).map(t
 hunks = st.builds(Hunk, st.integers(0, 9), st.integers(0, 9), lines, lines)
 
 
-def a_file(name: str, hunk: Hunk[bytes]) -> FileDiff:
+def a_file(name: str, *hunks: Hunk[bytes]) -> FileDiff:
     side = DiffSide(RepoPath.of(name), 0o100644, BlobSha("1" * 40))
-    return FileDiff(FileChange(ChangeKind.MODIFIED, side, side), (hunk,))
+    return FileDiff(FileChange(ChangeKind.MODIFIED, side, side), hunks)
 
 
 @given(st.dictionaries(st.sampled_from("abc"), hunks, min_size=1))
@@ -68,3 +68,32 @@ def test_neither_positions_nor_the_order_of_files_matter(changed: dict[str, Hunk
     files = [a_file(name, hunk) for name, hunk in changed.items()]
     moved = [a_file(name, Hunk(0, 0, hunk.removed, hunk.added)) for name, hunk in changed.items()]
     assert compute_patch_identity(files) == compute_patch_identity(moved[::-1])
+
+
+def an_added_line(first: int, text: bytes) -> Hunk[bytes]:
+    return Hunk(first - 1, first, (), (text,))
+
+
+def test_changes_with_touching_context_are_one_hunk() -> None:
+    near, far = (a_file("app.py", an_added_line(10, b"a\n"), an_added_line(at, b"b\n")) for at in (17, 18))
+    assert [len(hunk.runs) for hunk in list_identified_hunks(near)] == [2]
+    assert [len(hunk.runs) for hunk in list_identified_hunks(far)] == [1, 1]
+
+
+def test_a_hunk_keeps_its_identity_when_it_moves_and_loses_it_when_its_text_changes() -> None:
+    here, moved, other = (
+        list_identified_hunks(a_file("app.py", an_added_line(at, text)))[0].id
+        for at, text in ((10, b"a\n"), (90, b"a\n"), (10, b"b\n"))
+    )
+    assert here == moved != other
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.sampled_from([b"a\n", b"b\n"])), max_size=8))
+def test_hunks_of_a_file_have_different_identities_and_all_its_runs(gaps: list[tuple[int, bytes]]) -> None:
+    first, runs = 0, list[Hunk[bytes]]()
+    for gap, text in gaps:
+        first += gap
+        runs.append(an_added_line(first, text))
+    hunks = list_identified_hunks(a_file("app.py", *runs))
+    assert len({hunk.id for hunk in hunks}) == len(hunks)
+    assert [run for hunk in hunks for run in hunk.runs] == runs

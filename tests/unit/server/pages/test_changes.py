@@ -21,8 +21,16 @@ from custody.gate.app.gate import GateRequest, gate
 from custody.ledger import verify as integrity
 from custody.ledger.verify import verify_ledger_store
 from custody.server.app.questions import NameNotFound
-from custody.server.page_data.cache import StateCache
-from custody.server.page_data.changes import ClusterMemory, VerdictTurns, find_clusters_for_page, judge_change_for_page
+from custody.server.page_data.cache import StateCache, make_page_cache_key
+from custody.server.page_data.changes import (
+    ClusterMemory,
+    VerdictMemory,
+    find_clusters_for_page,
+    judge_change_for_page,
+    list_last_verdicts,
+)
+from custody.server.page_data.work import WorkQueue
+from custody.server.pages.page import PageMemory
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event
@@ -119,13 +127,13 @@ def test_a_cluster_marks_what_to_keep_and_leads_to_the_evidence(world: World) ->
 
 def test_a_change_shows_its_duplicates_and_stores_no_evidence(world: World) -> None:
     html = rendered(world.workspace, "change", name="#2")
-    words = words_of(html)
-    assert "Retry step 3" in words
-    assert f"/evidence?change={world.heads[1]}&amp;other={world.heads[0]}" in html
-    assert "src/app.py" in words
+    assert "src/app.py" in words_of(html) and f"/change-duplicates?name={world.heads[1]}" in html
+    duplicates = rendered(world.workspace, "change-duplicates", name="#2")
+    assert "Retry step 3" in words_of(duplicates)
+    assert f"/evidence?change={world.heads[1]}&amp;other={world.heads[0]}" in duplicates
     with world.workspace.reading() as store:
         assert DupesTables(store).evidence(world.heads[1]) == []
-    assert "No duplicates found: compared" in words_of(rendered(world.workspace, "change", name="#3"))
+    assert "No duplicates found: compared" in words_of(rendered(world.workspace, "change-duplicates", name="#3"))
 
 
 def test_a_page_shows_what_the_command_reports(world: World) -> None:
@@ -185,9 +193,10 @@ def test_concurrent_verdicts_verify_the_store_once_and_equal_the_gate(
         return verify_ledger_store(*given)
 
     monkeypatch.setattr(integrity, "verify_ledger_store", counted)
-    turns = VerdictTurns()
+    memory = VerdictMemory()
     with ThreadPoolExecutor(4) as threads:
-        reports = list(threads.map(lambda head: judge_change_for_page(world.workspace, turns, head), world.heads))
+        verdicts = threads.map(lambda head: judge_change_for_page(world.workspace, memory, None, head), world.heads)
+        reports = [verdict.answer for verdict in verdicts]
     assert whole == ["verified"]
     wanted = [gate(world.workspace, GateRequest(change=f"{world.root}..{head}")) for head in world.heads]
     assert reports == wanted
@@ -197,9 +206,10 @@ def test_the_verdict_reports_a_damaged_store(world: World) -> None:
     with world.workspace.writing() as store:
         store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(3)])
         store.db.run("UPDATE record SET kind = 'other' WHERE seq = 2")
-    turns = VerdictTurns()
+    memory = VerdictMemory()
     for _ in range(2):
-        verdict = judge_change_for_page(world.workspace, turns, world.heads[0])
+        verdict = judge_change_for_page(world.workspace, memory, None, world.heads[0]).answer
+        assert verdict is not None
         assert "INTEG-DAMAGE" in {reason.code for reason in verdict.reasons}
 
 
@@ -211,7 +221,7 @@ def test_the_verdict_leads_to_the_lines_of_the_change(world: World) -> None:
 
 def test_the_verdict_is_a_word_with_its_reasons(world: World) -> None:
     html = rendered(world.workspace, "change-verdict", change=world.heads[1])
-    assert 'class="badge k-review"' in html or 'class="badge k-block"' in html
+    assert "Needs review" in html or "Blocked" in html
     assert "DUPE-" in words_of(html)
     assert "<html" not in html
     assert (
@@ -219,6 +229,31 @@ def test_the_verdict_is_a_word_with_its_reasons(world: World) -> None:
         in words_of(rendered(world.workspace, "change-verdict", change=world.root)).lower()
     )
     assert "unknown change 'nope'" in words_of(rendered(world.workspace, "change-verdict", change="nope")).lower()
+
+
+def test_a_list_shows_the_last_verdicts_and_checks_the_others_in_one_job(world: World) -> None:
+    now, memory, queue = [NOW_NS], VerdictMemory(), WorkQueue(lambda: now[0])
+    workspace = replace(world.workspace, now_ns=lambda: now[0])
+    first = list_last_verdicts(workspace, memory, queue, world.heads)
+    again = list_last_verdicts(workspace, memory, queue, world.heads)
+    assert not first.found or len(first.found) < len(world.heads)
+    assert again.progress is None or again.progress.ahead in (None, 0), "one job for the list, not one for each row"
+    job = queue.find_running(("verdicts", *make_page_cache_key(workspace), *world.heads))
+    if job is not None:
+        job.future.result(60)
+    now[0] += 7_200 * 1_000_000_000
+    last = list_last_verdicts(workspace, memory, queue, world.heads)
+    assert {head: verdict.age_seconds for head, verdict in last.found.items()} == dict.fromkeys(world.heads, 7_200)
+    assert last.progress is None, "nothing changed, so nothing is checked again"
+    html = rendered(workspace, "changes", memory=_with_verdicts(memory))
+    assert "2 hours ago" in words_of(html)
+    assert "hx-trigger" not in html.split('id="changes-list"')[1].split("<table")[0]
+
+
+def _with_verdicts(memory: VerdictMemory) -> PageMemory:
+    made = PageMemory()
+    made.verdicts = memory
+    return made
 
 
 def test_an_unknown_change_is_not_found(world: World) -> None:
@@ -254,7 +289,7 @@ def test_without_a_repository_indexed_changes_are_listed(world: World) -> None:
     assert "1 cluster among" in words_of(rendered(team, "changes-clusters"))
     assert "Which change to keep is unknown" in words_of(rendered(team, "cluster", name="#1"))
     words = words_of(rendered(team, "change", name="#1"))
-    assert "custody gate" in words
+    assert "custody review main.." in words
     assert "has no repository" in words_of(rendered(team, "change-verdict", change="#1"))
 
 

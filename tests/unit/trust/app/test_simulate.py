@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from custody.core.errors import InputError
-from custody.core.wire.time import format_timestamp, parse_timestamp
+from custody.core.wire.time import format_timestamp, parse_start_time, parse_timestamp
 from custody.trust.app.decisions import open_trust_folder
-from custody.trust.app.simulate import IN_FORCE, parse_simulation_start, trust_simulate
+from custody.trust.app.simulate import IN_FORCE, trust_simulate
 from custody.trust.wire import SimulatedPolicy, TrustSimulateReport
 from custody.trust_lineage import DecisionType, TrustLineageManager
 from custody.workspace.workspace import Workspace
@@ -71,13 +71,13 @@ def in_force(report: TrustSimulateReport) -> SimulatedPolicy:
 )
 def test_a_beginning_is_said_as_people_say_it(text: str, ago: float) -> None:
     now_ns = parse_timestamp("2026-01-31T12:00:00Z")
-    assert parse_simulation_start(text, now_ns) == now_ns - round(ago * DAY * NS)
+    assert parse_start_time(text, now_ns) == now_ns - round(ago * DAY * NS)
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "-3d", "30", "2026-13-01", "9999999999d", "2026-02-01"])
 def test_a_time_that_is_invalid_or_to_come_is_refused(text: str) -> None:
     with pytest.raises(InputError):
-        parse_simulation_start(text, parse_timestamp("2026-01-31T12:00:00Z"))
+        parse_start_time(text, parse_timestamp("2026-01-31T12:00:00Z"))
 
 
 def test_an_empty_repository_has_nothing_to_simulate(world: World) -> None:

@@ -1,0 +1,220 @@
+"""The verb ``review``: what to read in a change, in which order.
+
+May touch the terminal. Calls use cases and renders their reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import click
+
+from custody.core.errors import InputError
+from custody.core.plural import count_noun
+from custody.gate.cli import VERDICT_LOOKS
+from custody.review.app.words import (
+    describe_authors,
+    describe_calls,
+    describe_duplicates,
+    describe_prompt,
+    describe_sources,
+    describe_tests,
+    name_hunk_place,
+)
+from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
+from custody.terminal.screen import (
+    Piece,
+    Role,
+    Screen,
+    StyledText,
+    TextLine,
+    escape_controls,
+    table_lines,
+    text_columns,
+    wrap_text,
+)
+
+if TYPE_CHECKING:
+    from custody.review.wire import HunkReport, ReviewReport
+
+RISK_ROLES: Mapping[str, Role] = MappingProxyType({"high": "bad", "medium": "warn", "low": "muted"})
+CARDS_SHOWN_MAX = 5
+"""Cards on a terminal without ``-v``; the list shows every hunk."""
+LISTED_MAX = 20
+LABEL_COLUMNS = 11
+ROW_LINES_MAX = 4
+"""Lines of one fact on a terminal."""
+INDENT = "  "
+TEST_ROLES: Mapping[str, Role] = MappingProxyType(
+    {"after-edit": "ok", "stale": "bad", "failed": "bad", "none": "warn", "unknown": "unknown"}
+)
+
+
+@click.command("review")
+@click.argument("change", metavar="[BASE..HEAD]", required=False)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "annotations", "code-quality"]),
+    help="Output for a pull request, a build log, or GitLab's code quality report.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show the card of every hunk.")
+@json_option
+@click.pass_context
+def review_command(ctx: click.Context, change: str | None, form: str | None, *, verbose: bool, as_json: bool) -> int:
+    """Show what to read in a change, the riskiest first.
+
+    Each hunk has its reasons, its authors, the prompt, the calls that wrote it, the sources read before, and its tests.
+    A reason is a rule that fired on records, paths or the diff. The verdict is that of 'custody gate'; nothing is
+    reserved. Without an argument, the uncommitted changes are reviewed.
+
+    \b
+    Examples:
+      custody review main..HEAD
+      custody review
+      custody review origin/main --format markdown > review.md
+      custody review main..HEAD --json
+    """
+    from custody.review.app.review import ReviewRequest, review_change
+
+    if form is not None and as_json:
+        raise InputError("--format and --json are mutually exclusive", hint="pass one of them")
+    workspace = open_command_workspace(ctx)
+    report = review_change(workspace, ReviewRequest(change=change))
+    if form is not None:
+        from custody.review.app.forms import REVIEW_FORMS
+
+        click.echo(REVIEW_FORMS[form](report), nl=False)
+        return 0
+    lines = render_review(report, current_screen(workspace), name_change(change), verbose=verbose)
+    print_command_report(report, lines, as_json=as_json)
+    return 0
+
+
+def name_change(change: str | None) -> str:
+    """Return the change as the user named it, with the head that a base alone implies."""
+    if change is None:
+        return "the work tree"
+    return change if ".." in change else f"{change}..HEAD"
+
+
+def render_review(report: ReviewReport, screen: Screen, change: str, *, verbose: bool = False) -> Iterator[TextLine]:
+    """Yield the verdict, the reading order, and the cards of the first hunks; with ``verbose`` of all."""
+    yield from _render_title(report, screen, change)
+    yield ""
+    yield from _wrap(report.summary, screen)
+    if not report.hunks:
+        return
+    yield ""
+    yield StyledText("Read these first", "strong")
+    listed = report.hunks if verbose else report.hunks[:LISTED_MAX]
+    yield from render_reading_order(listed, screen)
+    if len(listed) < len(report.hunks):
+        yield StyledText(f"  {count_noun(len(report.hunks) - len(listed), 'more hunk')} (-v lists them)", "muted")
+    if report.more is not None:
+        yield StyledText(f"  {count_noun(report.more.hunks, 'more hunk')} in {count_noun(report.more.files, 'file')}")
+    shown = [hunk for hunk in report.hunks if hunk.has_card][: None if verbose else CARDS_SHOWN_MAX]
+    for hunk in shown:
+        yield ""
+        yield from _render_card(hunk, screen)
+    yield ""
+    yield from _render_basis(report, screen)
+    if not verbose and len(report.hunks) > len(shown):
+        argument = "" if report.worktree else f" {change}"
+        yield ""
+        yield StyledText(f"hint: custody review{argument} -v shows the card of every hunk", "muted")
+
+
+def _render_title(report: ReviewReport, screen: Screen, change: str) -> Iterator[TextLine]:
+    from custody.gate.wire.report import count_added_lines, render_assurance_note
+
+    if report.fork == report.head or not report.files:
+        yield (StyledText("NOTHING TO REVIEW", "muted"), f"  {change}")
+        return
+    look = VERDICT_LOOKS[report.verdict]
+    mark = look.mark if screen.has_unicode else look.plain_mark
+    verdict = f"{mark} {look.words}{render_assurance_note(report.verdict, report.assurance)}"
+    added = count_added_lines(report.added)
+    size = [f"+{added:,}"] if added else []
+    size += [f"-{report.removed_lines:,}"] if report.removed_lines else []
+    about = f"  {change}  {' '.join([*size, 'in', count_noun(report.files, 'file')])}"
+    if screen.is_terminal and text_columns(verdict + about) > screen.columns:
+        yield StyledText(verdict, look.role)
+        yield about
+    else:
+        yield (StyledText(verdict, look.role), about)
+
+
+def render_reading_order(hunks: Sequence[HunkReport], screen: Screen) -> Iterator[TextLine]:
+    """Yield one row for each hunk: its number, its risk, its place and the strongest reason; codes on a wide screen."""
+    places = [name_hunk_place(hunk) for hunk in hunks]
+    room = max(12, screen.columns // 2 - 8)
+    width = max((min(text_columns(place), room) for place in places), default=0)
+    table: list[list[Piece]] = []
+    for number, (hunk, place) in enumerate(zip(hunks, places, strict=True), 1):
+        factors = [factor.words for factor in hunk.risk.factors] or ["no reason"]
+        row: list[Piece] = [f"  {number}", StyledText(hunk.risk.level, RISK_ROLES[hunk.risk.level])]
+        row.append(screen.link_file(screen.cut_start(place, room), hunk.path))
+        codes = ", ".join(factor.code for factor in hunk.risk.factors[:2])
+        taken = len(str(len(hunks))) + 2 + 2 + 6 + 2 + width + 2 + (26 if screen.is_wide else 0)
+        words = " · ".join(factors) if not screen.is_terminal or screen.is_wide else factors[0]
+        row.append(screen.cut(words, max(screen.columns - taken, 1)))
+        table.append([*row, StyledText(screen.cut(codes, 24), "muted")] if screen.is_wide else row)
+    yield from table_lines(table, screen)
+
+
+def _render_card(hunk: HunkReport, screen: Screen) -> Iterator[TextLine]:
+    size = " ".join(part for part in (f"+{hunk.added:,}" * bool(hunk.added), f"-{hunk.removed:,}" * bool(hunk.removed)))
+    yield (
+        StyledText(hunk.risk.level.upper(), RISK_ROLES[hunk.risk.level]),
+        "  ",
+        StyledText(screen.cut_start(name_hunk_place(hunk), max(screen.columns - 20, 12)), "strong"),
+        f"  {size.strip()}",
+    )
+    rows = [
+        ("risk", " · ".join(factor.words for factor in hunk.risk.factors) or "no reason", None),
+        ("author", describe_authors(hunk), _find_author_role(hunk)),
+        ("prompt", describe_prompt(hunk.prompt), None if hunk.prompt.state == "shown" else "unknown"),
+        ("edited", describe_calls(hunk), None),
+        ("read", describe_sources(hunk), None),
+        ("tested", describe_tests(hunk), TEST_ROLES[hunk.tests.state]),
+        ("certainty", hunk.certainty, None),
+        ("duplicate", describe_duplicates(hunk), None),
+    ]
+    for label, text, role in rows:
+        if text:
+            yield from _render_row(label, text, role, screen)
+    if hunk.links.why is not None:
+        yield from _render_row("why", hunk.links.why, "muted", screen)
+
+
+def _render_row(label: str, text: str, role: Role | None, screen: Screen) -> Iterator[TextLine]:
+    room = screen.columns - LABEL_COLUMNS - len(INDENT)
+    lines = wrap_text(escape_controls(text), room) if screen.is_terminal else [text]
+    for at, line in enumerate(lines[:ROW_LINES_MAX]):
+        end = "…" if at + 1 == ROW_LINES_MAX < len(lines) else ""
+        shown = screen.cut(f"{line}{end}", room)
+        yield (f"{INDENT}{label if at == 0 else '':<{LABEL_COLUMNS}}", StyledText(shown, role))
+
+
+def _find_author_role(hunk: HunkReport) -> Role | None:
+    kinds: Mapping[str, Role] = {"agent": "agent", "mixed": "agent", "person": "person", "none": "unknown"}
+    return kinds[hunk.authors[0].kind] if hunk.authors else "unknown"
+
+
+def _render_basis(report: ReviewReport, screen: Screen) -> Iterator[TextLine]:
+    from custody.gate.wire.report import count_added_lines, render_added_lines, render_skipped_check
+
+    yield render_added_lines(report.added) if count_added_lines(report.added) else "no lines added"
+    if report.tested is not None:
+        tested = report.tested
+        yield f"{tested.tested:,} of {count_noun(tested.lines, 'agent line')} were tested after their last edit"
+    if report.skipped:
+        yield from _wrap(f"skipped: {', '.join(map(render_skipped_check, report.skipped))}", screen)
+    yield from report.notes
+
+
+def _wrap(text: str, screen: Screen) -> list[str]:
+    return wrap_text(text, screen.columns) if screen.is_terminal else [text]

@@ -1,0 +1,39 @@
+"""Which commands ran, with which result, and whether tests passed after the last edit.
+
+The files at the top are pure: they may import ``core``, the shell parser and the standard library's value tools; they
+import no other question.
+"""
+
+from typing import TYPE_CHECKING
+
+from custody.core.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from custody.runs.model import (
+        CommandKind,
+        CommandRun,
+        FileUnderTest,
+        RunCoverage,
+        RunResult,
+        RunScope,
+        TestEvidence,
+        TestState,
+    )
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "model": "CommandKind CommandRun FileUnderTest RunCoverage RunResult RunScope TestEvidence TestState",
+        },
+    )
+
+__all__ = [
+    "CommandKind",
+    "CommandRun",
+    "FileUnderTest",
+    "RunCoverage",
+    "RunResult",
+    "RunScope",
+    "TestEvidence",
+    "TestState",
+]
