@@ -20,6 +20,7 @@ from bench import (
     graph_next,
     hook,
     install,
+    mcp_agents,
     otlp,
     pages,
     peers,
@@ -39,6 +40,7 @@ from bench import (
     tenants,
     trust,
     trust_growth,
+    warm,
 )
 from bench.attribution import command as attribution
 from bench.growth import Growth
@@ -88,6 +90,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "graph": graph.main,
         "graph-next": graph_next.main,
         "install-size": install.main,
+        "mcp-agents": mcp_agents.main,
         "otlp": otlp.main,
         "pages": pages.main,
         "peers": peers.main,
@@ -100,5 +103,6 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "tenancy": tenancy.main,
         "tenants": tenants.main,
         "trust": trust.main,
+        "warm-why": warm.main,
     }
 )
