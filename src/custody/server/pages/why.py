@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from custody.core.errors import InputError
+from custody.runs.cli import describe_tests
 from custody.server.page_data.files import can_show_disk_page, explain_line_for_page, read_context_lines
 from custody.server.pages.blame import LINE_MAX, make_file_link_fields, read_file_place, view_missing_repository
 from custody.server.pages.blame_lines import CLASSES
@@ -21,7 +22,7 @@ TAKES = {
     "rev": "The revision; HEAD by default.",
     "disk": "1 for the file on disk.",
 }
-STYLES = ("review.css", "code.css")
+STYLES = ("review.css", "why.css")
 LABELS = {
     "line": "The line",
     "commit": "Committed",
@@ -29,6 +30,7 @@ LABELS = {
     "subagent": "Subagent",
     "prompt": "Prompt",
     "sources": "Read",
+    "tests": "Tested",
     "session": "Session",
     "standing": "Agent",
     "change": "Change",
@@ -36,7 +38,7 @@ LABELS = {
 }
 SIDE = ("session", "standing", "change")
 """Links beside the chain."""
-ORDER = ("line", "prompt", "sources", "call", "subagent", "commit", "end", *SIDE)
+ORDER = ("line", "prompt", "sources", "call", "subagent", "tests", "commit", "end", *SIDE)
 """The links as a person tells them: what was asked, read, written and committed."""
 
 
@@ -65,6 +67,7 @@ def view_why(workspace: Workspace, params: PageParams) -> PageView:
         **make_file_link_fields(workspace, params, file),
         "report": report,
         "steps": make_chain_boxes(report.chain),
+        "describe_tests": describe_tests,
         "session": next((link for link in report.chain if isinstance(link, SessionLink)), None),
         "is_complete": report.ends == WHOLE,
         "may_read": params.note is not None,
