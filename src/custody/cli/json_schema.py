@@ -57,8 +57,9 @@ from custody.graph.wire.report import (
     ImportOtlpReport,
 )
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
-from custody.people.wire import ReadReport, ReadShareReport
+from custody.people.wire import AuthorReport, ReadReport, ReadShareReport
 from custody.review.wire import ReviewReport
+from custody.runs.wire import RunsReport
 from custody.sdk.script_run import GraphRunReport
 from custody.search.wire import SearchReport
 from custody.server.github.shapes import (
@@ -116,6 +117,7 @@ REPORTS: tuple[type[Report], ...] = (
     PagesReport,
     RecordsReport,
     RulesReport,
+    RunsReport,
     SearchReport,
     ServeReport,
     SessionReport,
@@ -146,6 +148,7 @@ REPORTS: tuple[type[Report], ...] = (
     GraphNextReport,
     GraphDagReport,
     GraphDiffReport,
+    AuthorReport,
     ReadReport,
     ReadShareReport,
     CiteAuditReport,

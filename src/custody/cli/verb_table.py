@@ -6,6 +6,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
         "Ask": MappingProxyType(
             {
+                "author": "Record that you wrote lines by hand.",
                 "blame": "Show who wrote each line of a file, and how certain that is.",
                 "cite": "Register sources and check the reports that cite them.",
                 "dupes": "Find changes that duplicate other changes.",
@@ -17,6 +18,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "report": "Write the pages of 'custody serve' as static files.",
                 "review": "Show what to read in a change, the riskiest first.",
                 "search": "Search sessions by words of prompts, commands, files and commits.",
+                "runs": "List the tests, builds and checks that agents ran, with their results.",
                 "show": "Show one record.",
                 "stats": "Show how many lines agents wrote.",
                 "trust": "Show trust scores and record decisions about agents' changes.",
@@ -72,6 +74,7 @@ COMMON_VERBS = frozenset(
 
 MODULES: MappingProxyType[str, str] = MappingProxyType(
     {
+        "author": "custody.people.cli",
         "blame": "custody.attribution.cli",
         "cite": "custody.cite.cli.cite",
         "completion": "custody.cli.rules",
@@ -99,6 +102,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "report": "custody.server.cli.serve",
         "review": "custody.review.cli",
         "rules": "custody.cli.rules",
+        "runs": "custody.runs.cli",
         "search": "custody.search.cli",
         "serve": "custody.server.cli.serve",
         "show": "custody.ledger.cli",

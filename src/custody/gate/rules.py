@@ -59,6 +59,8 @@ class GateRules(Struct, frozen=True, kw_only=True):
     """Whether to check the citations in the change's texts."""
     reports: tuple[str, ...] = REPORTS
     """Patterns of Markdown documents that must cite sources; in others only existing citations are checked."""
+    tests: Literal["agents", "off"] = "off"
+    """Whether code that agents wrote must have been tested after its last edit."""
     calls: Literal["on", "off"] = "off"
     """Whether to check what agents called before they changed a risky file."""
     risky_paths: tuple[str, ...] = RISKY
@@ -67,6 +69,8 @@ class GateRules(Struct, frozen=True, kw_only=True):
     """Calls of other sessions that are needed to know what is unusual."""
     call_chance_min: float = 0.02
     """Calls are unusual if the geometric mean of their probabilities is lower."""
+    reads: Literal["on", "off"] = "off"
+    """Whether a second person must have read each hunk of a change, vouched for with at least ``assurance_min``."""
     budget: Literal["store", "remote"] = "store"
     """Where the lines of an approval without review are reserved: in this store, or at a remote for all clones."""
     budget_remote: str = "origin"
@@ -84,11 +88,13 @@ class GateRules(Struct, frozen=True, kw_only=True):
         check_rule_choice("gate.citations", self.citations, ("on", "off"))
         for pattern in self.reports:
             check_rule_path_pattern("gate.reports", pattern)
+        check_rule_choice("gate.tests", self.tests, ("agents", "off"))
         check_rule_choice("gate.calls", self.calls, ("on", "off"))
         for pattern in self.risky_paths:
             check_rule_path_pattern("gate.risky_paths", pattern)
         check_rule_range("gate.calls_learnt_min", self.calls_learnt_min, least=1)
         check_rule_range("gate.call_chance_min", self.call_chance_min, least=0, most=1)
+        check_rule_choice("gate.reads", self.reads, ("on", "off"))
         check_rule_choice("gate.budget", self.budget, ("store", "remote"))
         if not self.budget_remote.strip():
             raise RulesError("gate.budget_remote", "is empty; name a remote, such as origin")

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         SourceLine,
         SourcesLink,
         StandingLink,
+        TestsLink,
         WhyReport,
     )
 
@@ -70,6 +71,7 @@ _COLORS = {
     "subagent": "#1a7f37",
     "prompt": "#9a6700",
     "sources": "#0a7ea4",
+    "tests": "#1a7f37",
     "session": "#57606a",
     "standing": "#57606a",
     "change": "#8250df",
@@ -267,6 +269,9 @@ def _format_why_author(report: WhyReport, attribution: Attribution, now_ns: int)
     agent = StyledText(_get_agent_title(attribution.agent or "an agent"), "agent")
     call = next(iter(_links(report, CallLink)), None)
     when = "" if call is None else f" {_format_day(call.started, now_ns)}"
+    if attribution.kind == "person" and attribution.agent is None:
+        person = attribution.said_by[0].person if attribution.said_by else "A person"
+        return (StyledText(person, "person"), " says that they wrote this line (self-reported)")
     if attribution.kind == "person":
         return (StyledText("A person", "person"), " changed this line, which ", agent, f" wrote{when}")
     part = "this line" if attribution.kind == "agent" else f"{attribution.share:.0%} of this line"
@@ -313,7 +318,8 @@ def _quote_why_prompt(prompt: str, screen: Screen) -> Iterator[TextLine]:
 def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[tuple[str, str]]:
     """Yield the known steps in the history of the line, each row with its label."""
     from custody.attribution.cli import describe_last_change
-    from custody.why.report import CallLink, ChainCommit, ChangeLink, LineLink, SourcesLink, StandingLink
+    from custody.runs.cli import describe_tests
+    from custody.why.report import CallLink, ChainCommit, ChangeLink, LineLink, SourcesLink, StandingLink, TestsLink
 
     for sources in _links(report, SourcesLink):
         read = _join_why_sources(sources, screen)
@@ -322,6 +328,11 @@ def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[t
     calls = _links(report, CallLink)
     if calls:
         yield "wrote", ", ".join(_list_why_call_facts(report, calls[0]))
+    for link in _links(report, TestsLink):
+        if link.tests.state == "none":
+            continue  # these rows are the known steps; -v says that no test run was recorded
+        mark = "✓ " if link.tests.state == "after-edit" and screen.has_unicode else ""
+        yield "tested", mark + describe_tests(link.tests)
     for line in _links(report, LineLink):
         yield from (("removed", text) for text in map(describe_last_change, line.attribution.last_changes) if text)
     commits = _links(report, ChainCommit)
@@ -401,6 +412,9 @@ def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iter
     from custody.why.certainty import list_certainty_reasons
     from custody.why.report import PromptLink
 
+    if attribution.kind == "person" and attribution.agent is None:
+        yield "only the person's own statement says so"
+        return
     if attribution.kind == "person":
         yield f"a person changed what {attribution.agent or 'an agent'} had written"
     points = {signal.name: signal.points for signal in attribution.evidence}
@@ -474,12 +488,17 @@ def _render_chain_link(link: AnyLink, *, verbose: bool) -> list[str]:
             return list(_render_chain_context_link(link))
 
 
-def _render_chain_context_link(link: SourcesLink | SessionLink | StandingLink | ChangeLink | EndLink) -> Iterator[str]:
+def _render_chain_context_link(
+    link: SourcesLink | TestsLink | SessionLink | StandingLink | ChangeLink | EndLink,
+) -> Iterator[str]:
     """Yield the text of a link beside the line's own path."""
-    from custody.why.report import ChangeLink, EndLink, SessionLink, SourcesLink, StandingLink
+    from custody.runs.cli import describe_tests
+    from custody.why.report import ChangeLink, EndLink, SessionLink, SourcesLink, StandingLink, TestsLink
     from custody.why.why import WHOLE
 
     match link:
+        case TestsLink():
+            yield f"tests: {describe_tests(link.tests)}"
         case SourcesLink():
             yield from _render_why_sources(link)
         case SessionLink():
@@ -535,6 +554,11 @@ def _render_why_line(link: LineLink) -> Iterator[str]:
     yield f"{link.path}:{link.line}  {mark}  {link.text.strip()}".rstrip()
     if attribution.kind == "none":
         yield UNKNOWN_AUTHOR
+        return
+    from custody.attribution.cli import describe_author_statements
+
+    yield from describe_author_statements(attribution)
+    if attribution.kind == "person" and attribution.agent is None:
         return
     if attribution.kind == "person":
         yield f"person, who changed what {attribution.agent} had written"

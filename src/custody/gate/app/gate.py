@@ -32,6 +32,8 @@ from custody.gate.checks import (
     check_duplicates,
     check_integrity,
     check_policy,
+    check_reads,
+    check_tests,
     check_trust,
 )
 from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
@@ -50,6 +52,8 @@ from custody.gate.wire.report import (
 from custody.workspace.rules_in_force import warn_of_ignored_rules
 from custody.workspace.workspace import Workspace
 
+READS = "reads"
+"""An optional check: a report names it only where a policy requires it."""
 CHECKS: Mapping[str, GateCheck] = MappingProxyType(
     {
         "integrity": check_integrity,
@@ -59,6 +63,8 @@ CHECKS: Mapping[str, GateCheck] = MappingProxyType(
         "duplicates": check_duplicates,
         "citations": check_citations,
         "calls": check_calls,
+        "tests": check_tests,
+        READS: check_reads,
     }
 )
 """Every check by its name."""
@@ -67,7 +73,7 @@ GATHER_ATTEMPTS_MAX = 3
 """Attempts to gather evidence while records arrive; after that a copy of the store is used."""
 RULES_FILE = "custody.toml"
 """The place of a finding about a change without files."""
-TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
+TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "review", "trust")
 """The tables of rules that a verdict depends on."""
 
 
@@ -209,7 +215,9 @@ def _build_gate_report(
             for file in evidence.files
             if isinstance(file.authorship, MissingEvidence)
         ],
-        checks=[name for name in CHECKS if name not in gathered.skipped],
+        checks=[
+            name for name in CHECKS if name not in gathered.skipped and (name != READS or evidence.reads is not None)
+        ],
         skipped=[SkippedCheck(name, why) for name, why in gathered.skipped.items()],
         rules_digest=format_digest(digest),
         rules_from=list(policy.sources),
