@@ -24,6 +24,7 @@ from custody.gate.app.spending import (
     VerdictBudget,
     report_local_state,
 )
+from custody.gate.app.tests import gather_file_tests
 from custody.gate.checks import (
     GateCheck,
     check_attribution,
@@ -86,6 +87,7 @@ class GateRequest(Struct, frozen=True, kw_only=True):
 class JudgedChange(Struct, frozen=True, kw_only=True):
     """A change with its verdict, the evidence behind it, and its hunks in reading order."""
 
+    workspace: Workspace
     review: ChangeUnderReview
     policy: Policy
     gathered: GatheredEvidence
@@ -95,7 +97,8 @@ class JudgedChange(Struct, frozen=True, kw_only=True):
     def make_order(self) -> ReadingOrder:
         """Return the hunks in reading order."""
         summary = summarize_verdict(self.verdict.reasons, render_added_lines(self.report.added))
-        return make_reading_order(self.review, self.policy, self.gathered, self.verdict.reasons, summary)
+        tests = gather_file_tests(self.workspace, self.review, self.policy, self.gathered)
+        return make_reading_order(self.review, self.policy, self.gathered, self.verdict.reasons, summary, tests)
 
 
 def gate(workspace: Workspace, request: GateRequest) -> GateReport:
@@ -123,7 +126,14 @@ def judge_change(workspace: Workspace, request: GateRequest) -> Iterator[JudgedC
         report = _build_gate_report(
             review, policy, gathered, settled, _VerdictBinding(now_ns, basis, request.description)
         )
-        yield JudgedChange(review=review, policy=policy, gathered=gathered, verdict=settled.verdict, report=report)
+        yield JudgedChange(
+            workspace=still,
+            review=review,
+            policy=policy,
+            gathered=gathered,
+            verdict=settled.verdict,
+            report=report,
+        )
 
 
 def _gather_stable_evidence(

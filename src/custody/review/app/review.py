@@ -11,20 +11,22 @@ from custody.core.plural import count_noun
 from custody.gate.app.gate import GateRequest, JudgedChange, judge_change
 from custody.gate.app.reading_order import JudgedHunk
 from custody.gate.wire.report import GateReport
+from custody.people.reads import find_hunk_readers
 from custody.review.app.card import NO_CARD, CardMaker, HunkCard, describe_hunk_authors, make_missing_prompt
+from custody.review.app.tests import report_tests
 from custody.review.wire import (
     HunkLinks,
     HunkReport,
     HunkRiskReport,
     HunksLeftOut,
     LineSpan,
+    ReadMark,
     ReviewReport,
     RiskFactorReport,
     RiskName,
     TestedLines,
 )
 from custody.runs import TestState
-from custody.runs.wire import TestsReport
 from custody.workspace.workspace import Workspace
 
 HUNKS_MAX = 1_000
@@ -57,7 +59,11 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
     shown = order.hunks[:HUNKS_MAX]
     cards, note = _gather_cards(workspace, shown[:cards_max])
     names = _name_versions(judged)
-    hunks = [_report_hunk(hunk, cards.get(hunk.id), names, judged) for hunk in shown]
+    readers = _find_readers(workspace, judged, shown)
+    hunks = [
+        replace(_report_hunk(hunk, cards.get(hunk.id), names, judged), read_by=readers.get(hunk.id, []))
+        for hunk in shown
+    ]
     report = judged.report
     rest = order.hunks[HUNKS_MAX:]
     levels: dict[RiskName, int] = {"high": 0, "medium": 0, "low": 0}
@@ -128,6 +134,23 @@ def _gather_cards(workspace: Workspace, hunks: Sequence[JudgedHunk]) -> tuple[Ma
         return {}, [f"prompts, calls and sources were not read: {error.message}"]
 
 
+def _find_readers(
+    workspace: Workspace, judged: JudgedChange, hunks: Sequence[JudgedHunk]
+) -> Mapping[str, list[ReadMark]]:
+    """Return who read each hunk; nothing if the store cannot be read."""
+    if not workspace.exists():
+        return {}
+    try:
+        with workspace.reading() as store:
+            found = find_hunk_readers(workspace, store, [hunk.id for hunk in hunks], judged.review.change)
+    except StoreError:
+        return {}
+    return {
+        hunk: [ReadMark(person=reader.person, at=reader.at, assurance=reader.assurance) for reader in readers]
+        for hunk, readers in found.items()
+    }
+
+
 def _report_hunk(hunk: JudgedHunk, card: HunkCard | None, names: _Names, judged: JudgedChange) -> HunkReport:
     authors = describe_hunk_authors(hunk)
     found = card or NO_CARD
@@ -152,7 +175,7 @@ def _report_hunk(hunk: JudgedHunk, card: HunkCard | None, names: _Names, judged:
         blocks=authors.blocks,
         confidence=authors.confidence,
         certainty=authors.certainty,
-        tests=TestsReport(state=hunk.tests.state.value),
+        tests=report_tests(hunk.tests),
         prompt=prompts[0],
         prompts=prompts,
         calls=found.calls,

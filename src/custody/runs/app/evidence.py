@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from custody.config import EffectiveRules
 from custody.core.ids import RecordRef, SessionId
 from custody.core.paths import RepoPath
 from custody.core.views import CommandRecord
@@ -108,6 +109,13 @@ def find_test_evidence(
     with workspace.reading() as store:
         history = read_run_history(store, rules, files, until_ns=until_ns)
     return {file.path: history.judge(file) for file in files}
+
+
+def read_change_run_history(
+    store: Store, effective: EffectiveRules, files: Sequence[FileUnderTest], *, until_ns: int | None
+) -> RunHistory:
+    """Return the runs and edits around the files of a change, by the rules of its base."""
+    return read_run_history(store, effective.of(ReviewRules), files, until_ns=until_ns)
 
 
 def list_runs(store: Store, rules: ReviewRules, sessions: Collection[SessionId]) -> list[CommandRun]:
