@@ -59,10 +59,9 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
     shown = order.hunks[:HUNKS_MAX]
     cards, note = _gather_cards(workspace, shown[:cards_max])
     names = _name_versions(judged)
-    readers = _find_readers(workspace, judged, shown)
+    marks = _find_read_marks(workspace, shown, judged)
     hunks = [
-        replace(_report_hunk(hunk, cards.get(hunk.id), names, judged), read_by=readers.get(hunk.id, []))
-        for hunk in shown
+        replace(_report_hunk(hunk, cards.get(hunk.id), names, judged), read_by=marks.get(hunk.id, [])) for hunk in shown
     ]
     report = judged.report
     rest = order.hunks[HUNKS_MAX:]
@@ -134,20 +133,20 @@ def _gather_cards(workspace: Workspace, hunks: Sequence[JudgedHunk]) -> tuple[Ma
         return {}, [f"prompts, calls and sources were not read: {error.message}"]
 
 
-def _find_readers(
-    workspace: Workspace, judged: JudgedChange, hunks: Sequence[JudgedHunk]
+def _find_read_marks(
+    workspace: Workspace, hunks: Sequence[JudgedHunk], judged: JudgedChange
 ) -> Mapping[str, list[ReadMark]]:
-    """Return who read each hunk; nothing if the store cannot be read."""
+    """Return who read each hunk, the first reader first; none if the store cannot be read."""
     if not workspace.exists():
         return {}
     try:
         with workspace.reading() as store:
-            found = find_hunk_readers(workspace, store, [hunk.id for hunk in hunks], judged.review.change)
+            readers = find_hunk_readers(workspace, store, (hunk.id for hunk in hunks), judged.review.change)
     except StoreError:
-        return {}
+        return {}  # the integrity check reports it
     return {
-        hunk: [ReadMark(person=reader.person, at=reader.at, assurance=reader.assurance) for reader in readers]
-        for hunk, readers in found.items()
+        hunk: [ReadMark(person=reader.person, at=reader.at, assurance=reader.assurance) for reader in found]
+        for hunk, found in readers.items()
     }
 
 

@@ -118,6 +118,11 @@ def read_change_run_history(
     return read_run_history(store, effective.of(ReviewRules), files, until_ns=until_ns)
 
 
+def list_session_runs(workspace: Workspace, store: Store, session: SessionId) -> list[CommandRun]:
+    """Return the runs of one session under the rules in force, oldest first."""
+    return list_runs(store, load_workspace_rules(workspace)[0].of(ReviewRules), [session])
+
+
 def list_runs(store: Store, rules: ReviewRules, sessions: Collection[SessionId]) -> list[CommandRun]:
     """Return the runs of sessions, oldest first."""
     return merge_runs(run for runs in _group_runs(store, rules, sessions).values() for run in runs)
