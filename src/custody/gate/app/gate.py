@@ -24,7 +24,6 @@ from custody.gate.app.spending import (
     VerdictBudget,
     report_local_state,
 )
-from custody.gate.app.tests import gather_file_tests
 from custody.gate.checks import (
     GateCheck,
     check_attribution,
@@ -34,6 +33,7 @@ from custody.gate.checks import (
     check_integrity,
     check_policy,
     check_reads,
+    check_tests,
     check_trust,
 )
 from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
@@ -63,6 +63,7 @@ CHECKS: Mapping[str, GateCheck] = MappingProxyType(
         "duplicates": check_duplicates,
         "citations": check_citations,
         "calls": check_calls,
+        "tests": check_tests,
         READS: check_reads,
     }
 )
@@ -72,7 +73,7 @@ GATHER_ATTEMPTS_MAX = 3
 """Attempts to gather evidence while records arrive; after that a copy of the store is used."""
 RULES_FILE = "custody.toml"
 """The place of a finding about a change without files."""
-TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
+TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "review", "trust")
 """The tables of rules that a verdict depends on."""
 
 
@@ -91,7 +92,6 @@ class GateRequest(Struct, frozen=True, kw_only=True):
 class JudgedChange(Struct, frozen=True, kw_only=True):
     """A change with its verdict, the evidence behind it, and its hunks in reading order."""
 
-    workspace: Workspace
     review: ChangeUnderReview
     policy: Policy
     gathered: GatheredEvidence
@@ -101,8 +101,7 @@ class JudgedChange(Struct, frozen=True, kw_only=True):
     def make_order(self) -> ReadingOrder:
         """Return the hunks in reading order."""
         summary = summarize_verdict(self.verdict.reasons, render_added_lines(self.report.added))
-        tests = gather_file_tests(self.workspace, self.review, self.policy, self.gathered)
-        return make_reading_order(self.review, self.policy, self.gathered, self.verdict.reasons, summary, tests)
+        return make_reading_order(self.review, self.policy, self.gathered, self.verdict.reasons, summary)
 
 
 def gate(workspace: Workspace, request: GateRequest) -> GateReport:
@@ -130,14 +129,7 @@ def judge_change(workspace: Workspace, request: GateRequest) -> Iterator[JudgedC
         report = _build_gate_report(
             review, policy, gathered, settled, _VerdictBinding(now_ns, basis, request.description)
         )
-        yield JudgedChange(
-            workspace=still,
-            review=review,
-            policy=policy,
-            gathered=gathered,
-            verdict=settled.verdict,
-            report=report,
-        )
+        yield JudgedChange(review=review, policy=policy, gathered=gathered, verdict=settled.verdict, report=report)
 
 
 def _gather_stable_evidence(

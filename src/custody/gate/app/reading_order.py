@@ -9,18 +9,18 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
 from custody.core.paths import Hunk, Lines, matches_path_pattern
 from custody.dupes.app.file_channel import is_source_path, name_file_channel
 from custody.dupes.app.patch_identity import IdentifiedHunk, list_identified_hunks
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.gather import GatheredEvidence
-from custody.gate.app.tests import FileTests
 from custody.gate.model import AddedRange, MissingEvidence, Reason, RecordState
 from custody.gate.risk import HunkFacts, HunkRisk, RiskLevel, rank_hunks
 from custody.gate.rules import GateRules
 from custody.git import FileDiff, HunkDetail
-from custody.runs import TestEvidence
+from custody.runs import TestEvidence, TestState
 from custody.trust.app.approval_decision import list_review_paths
 from custody.workspace.change import NOT_SHOWN
 
@@ -31,7 +31,7 @@ LOCK_FILES = (
 )
 """Files that decide which code of others runs."""
 NO_RISK = HunkRisk(RiskLevel.LOW, ())
-NO_TESTS = FileTests()
+NO_TESTS = TestEvidence(TestState.UNKNOWN)
 
 
 class JudgedHunk(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class JudgedHunk(Struct, frozen=True, kw_only=True):
     ranges: tuple[AddedRange, ...] = ()
     answers: tuple[LineAnswer, ...] = ()
     unread: str | None = None
-    tests: TestEvidence = NO_TESTS.evidence
+    tests: TestEvidence = NO_TESTS
     channel: str = "production"
 
     @property
@@ -104,10 +104,9 @@ def make_reading_order(
     gathered: GatheredEvidence,
     reasons: Sequence[Reason],
     summary: str,
-    tests: Mapping[str, FileTests],
 ) -> ReadingOrder:
     """Return the hunks of a change in reading order."""
-    maker = _FactMaker(policy, gathered, tests)
+    maker = _FactMaker(policy, gathered)
     by_path = _index_reasons_by_path(reasons)
     authorship = {file.path: file.authorship for file in gathered.evidence.files}
     parts: dict[str, tuple[JudgedHunk, HunkFacts]] = {}
@@ -136,13 +135,14 @@ def make_reading_order(
 class _FactMaker:
     """Makes the facts of hunks, with the rules and the evidence of one change."""
 
-    def __init__(self, policy: Policy, gathered: GatheredEvidence, tests: Mapping[str, FileTests]) -> None:
+    def __init__(self, policy: Policy, gathered: GatheredEvidence) -> None:
         rules = policy.rules.of(GateRules)
         self._rules = policy.rules
         self._risky = tuple(dict.fromkeys((*rules.risky_paths, *list_review_paths(policy.rules), *LOCK_FILES)))
         self._evidence = gathered.evidence
         self._edited = gathered.edited
-        self._tests = tests
+        self._believed = gathered.believed
+        self._tests = gathered.tests
         self._weakened = _index_weakened_lines(gathered)
 
     def judge_file(self, file: _ChangedFile) -> Iterator[tuple[HunkFacts, JudgedHunk]]:
@@ -166,13 +166,13 @@ class _FactMaker:
                 ranges=_select_within(ranges, inside),
                 answers=_select_within(answers, inside),
                 unread=unread,
-                tests=tests.evidence,
+                tests=tests,
                 channel=channel,
             )
             yield self._make_facts(judged, reasons[at], risky, tests), judged
 
     def _make_facts(
-        self, hunk: JudgedHunk, reasons: Sequence[Reason], risky: str | None, tests: FileTests
+        self, hunk: JudgedHunk, reasons: Sequence[Reason], risky: str | None, tests: TestEvidence
     ) -> HunkFacts:
         lines = hunk.lines or hunk.old_lines
         shown = HunkDetail.WHOLE if hunk.file is None else hunk.file.shown
@@ -187,8 +187,9 @@ class _FactMaker:
             is_author_unchecked=not isinstance(self._evidence.recorded, RecordState),
             risky=risky,
             is_tested_code=is_code and is_source_path(hunk.path),
-            tests=tests.evidence.state,
-            is_test_believed=tests.is_believed,
+            tests=tests.state,
+            is_test_believed=self._is_run_believed(tests)
+            and not any(added.grade is Grade.CLAIMED for added in hunk.ranges),
             is_test_file=hunk.channel == "tests",
             weakened=tuple(
                 word
@@ -198,6 +199,12 @@ class _FactMaker:
             ),
             unseen=None if shown is HunkDetail.WHOLE else NOT_SHOWN[shown],
         )
+
+    def _is_run_believed(self, tests: TestEvidence) -> bool:
+        """Return whether the rules accept the run: it was recorded live in a chain whose recordings count."""
+        if tests.run is None or tests.run.record is None:
+            return False
+        return tests.run.record.store in self._believed
 
 
 def _index_reasons_by_path(reasons: Iterable[Reason]) -> Mapping[str, tuple[tuple[Reason, Lines | None], ...]]:

@@ -1,74 +1,74 @@
-"""Whether the files of a judged change were tested after their last edit."""
+"""Evidence about tests: whether the files that agents changed were tested after their last edits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from custody.core.errors import StoreError
-from custody.core.ids import SessionId
+from custody.attribution.app.answers import LineAnswer
+from custody.core.assurance import Assurance
+from custody.core.ids import RecordRef
 from custody.core.paths import RepoPath
-from custody.core.wire.claims import is_claim_record
+from custody.core.wire.claims import ChainRatings
+from custody.dupes.app.file_channel import is_source_path, name_file_channel
 from custody.gate.app.change import ChangeUnderReview, Policy
-from custody.gate.app.gather import GatheredEvidence
-from custody.runs import CommandRun, FileUnderTest, TestEvidence, TestState
-from custody.runs.app.evidence import read_change_run_history
+from custody.gate.model import GateEvidence, TestedFile
+from custody.gate.rules import GateRules
+from custody.runs import CommandRun, FileUnderTest, TestEvidence
+from custody.runs.app.evidence import RunHistory, get_review_rules, read_run_history
 from custody.store import Store
-from custody.workspace.workspace import Workspace
+
+CODE_CHANNELS = frozenset(("production", "tests"))
 
 
-class FileTests(Struct, frozen=True):
-    """The test state of a file, and whether it holds by records that the rules accept as evidence."""
+class ChangeTests(Struct, frozen=True):
+    """The recorded runs around a change, and for each file with attributed lines the question about its tests."""
 
-    evidence: TestEvidence = TestEvidence(TestState.UNKNOWN)
-    is_believed: bool = False
+    history: RunHistory
+    files: Mapping[str, FileUnderTest]
+
+    def judge_all(self) -> dict[str, TestEvidence]:
+        """Return whether each file was tested, by all recorded runs."""
+        return {name: self.history.judge(file) for name, file in self.files.items()}
 
 
-def gather_file_tests(
-    workspace: Workspace, review: ChangeUnderReview, policy: Policy, gathered: GatheredEvidence
-) -> Mapping[str, FileTests]:
-    """Return the test state of the files whose lines sessions wrote, by path; none if the store cannot be read."""
-    files = [
-        FileUnderTest(path, sessions)
-        for path in _list_changed_paths(review)
-        if (sessions := _find_file_sessions(gathered, path))
-    ]
-    if not files:
-        return {}
+def read_change_tests(
+    store: Store, review: ChangeUnderReview, policy: Policy, answers: Mapping[RepoPath, Sequence[LineAnswer]]
+) -> ChangeTests:
+    """Read the runs and edits around the attributed files of a change."""
+    files = {
+        path.display: FileUnderTest(
+            path, frozenset(answer.trace.session for answer in lines if answer.trace is not None)
+        )
+        for path, lines in answers.items()
+    }
     period = review.change.period
     until_ns = None if review.is_work_tree or period is None else period.last_ns
-    try:
-        with workspace.reading() as store:
-            history = read_change_run_history(store, policy.rules, files, until_ns=until_ns)
-            believes = _RunBelief(store, gathered).accepts
-            return {
-                file.path.display: FileTests(
-                    history.judge(file), history.judge(file, believes).state is TestState.AFTER_EDIT
-                )
-                for file in files
-            }
-    except StoreError:
-        return {}  # the integrity check reports a store that cannot be read
+    asked = list(files.values())
+    return ChangeTests(read_run_history(store, get_review_rules(policy.rules), asked, until_ns=until_ns), files)
 
 
-def _list_changed_paths(review: ChangeUnderReview) -> list[RepoPath]:
-    return [file.change.path for file in review.change.files]
+def rate_change_tests(
+    tests: ChangeTests, evidence: GateEvidence, policy: Policy, store: Store, ratings: ChainRatings
+) -> tuple[TestedFile, ...]:
+    """Return whether each code file with lines of agents was tested; passing runs count if enough vouches for them."""
+    rules = policy.rules.of(GateRules)
+    found = []
+    for file in evidence.files:
+        asked = tests.files.get(file.path)
+        lines = tuple(added.lines for path, added in evidence.ranges if path == file.path and added.whose.is_agent)
+        if asked is None or not lines or not _is_code(policy, file.path):
+            continue
+        judged = tests.history.judge(asked, lambda run: rules.counts(_rate_run(store, ratings, run)))
+        rating = _rate_run(store, ratings, judged.run)
+        found.append(TestedFile(path=file.path, lines=lines, evidence=judged, assurance=rating))
+    return tuple(found)
 
 
-def _find_file_sessions(gathered: GatheredEvidence, path: RepoPath) -> frozenset[SessionId]:
-    answers = gathered.edited.get(path.display, ())
-    return frozenset(answer.trace.session for answer in answers if answer.trace is not None)
+def _is_code(policy: Policy, path: str) -> bool:
+    return is_source_path(path) and name_file_channel(policy.rules, path) in CODE_CHANNELS
 
 
-class _RunBelief:
-    """Which runs count: those recorded live in a chain whose recordings the rules believe."""
-
-    def __init__(self, store: Store, gathered: GatheredEvidence) -> None:
-        self._store = store
-        self._believed = gathered.believed
-
-    def accepts(self, run: CommandRun) -> bool:
-        """Return whether a run is more than a claim."""
-        if run.record is None:
-            return False
-        record = self._store.tables.record(run.record)
-        return record is not None and not is_claim_record(record, self._believed)
+def _rate_run(store: Store, ratings: ChainRatings, run: CommandRun | None) -> Assurance:
+    ref: RecordRef | None = None if run is None else run.record
+    record = None if ref is None else store.tables.record(ref)
+    return Assurance.SELF_REPORTED if record is None else ratings.rate_record(record)

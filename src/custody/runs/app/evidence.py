@@ -59,6 +59,11 @@ def _doubt(run: CommandRun) -> CommandRun:
     return replace(run, result=RunResult.UNKNOWN)
 
 
+def get_review_rules(effective: EffectiveRules) -> ReviewRules:
+    """Return which commands of a project count, from the rules in force."""
+    return effective.of(ReviewRules)
+
+
 def read_run_history(
     store: Store, rules: ReviewRules, files: Sequence[FileUnderTest], *, until_ns: int | None = None
 ) -> RunHistory:
@@ -109,13 +114,6 @@ def find_test_evidence(
     with workspace.reading() as store:
         history = read_run_history(store, rules, files, until_ns=until_ns)
     return {file.path: history.judge(file) for file in files}
-
-
-def read_change_run_history(
-    store: Store, effective: EffectiveRules, files: Sequence[FileUnderTest], *, until_ns: int | None
-) -> RunHistory:
-    """Return the runs and edits around the files of a change, by the rules of its base."""
-    return read_run_history(store, effective.of(ReviewRules), files, until_ns=until_ns)
 
 
 def list_session_runs(workspace: Workspace, store: Store, session: SessionId) -> list[CommandRun]:
