@@ -24,6 +24,8 @@ _SPECIFIC: dict[str, dict[str, Any]] = {
         "other_base": "",
         "answer": "duplicate",
     },
+    "read": {"person": "ana", "hunk": "c" * 64, "path": "src/app.py", "head_commit": SHA},
+    "author": {"person": "ana", "path": "src/app.py", "text": "mine = 1\n"},
     "source": {"url": "https://example.org/a", "title": "A"},
     "change": {"base": SHA, "head_commit": OTHER_SHA, "title": "a change"},
     "span": {

@@ -12,7 +12,10 @@ OLD_LINEAGE = """CREATE TABLE lineage_state (id {int} NOT NULL, path {blob} NOT 
  store_id {text} NOT NULL, seq {int} NOT NULL, n {int} NOT NULL, call {text} NOT NULL, text {blob},
  hashes {blob} NOT NULL, origins {blob} NOT NULL, PRIMARY KEY (id)) {clustered}"""
 """The table as commit 469890d made it, under the same version."""
-LATER_TABLES = ("head_statement", "record_outline", "head_seen", "lineage_touch", "graph_part", "search_item")
+LATER_TABLES = (
+    *("head_statement", "record_outline", "head_seen", "lineage_touch", "graph_part", "search_item"),
+    *("hunk_read", "author_claim", "command_record"),
+)
 """The tables that migrations after version 10 add."""
 DIFFERENCES = {
     "DROP INDEX record_at": ["index record_at on record is missing"],

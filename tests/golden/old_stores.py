@@ -34,6 +34,9 @@ COMMITS = {
     "11": "cbf9e0b6",
     "12": "2dfdb86f",
     "13": "644467bb",
+    "14": "f96599ac",
+    "15": "4bcdfb74",
+    "16": "e488a85b",
 }
 """The commit that made each store. A name starts with the schema's version; the rest says how it differs from the
 migrations of today."""

@@ -14,7 +14,7 @@ Plant = tuple[str, str]
 """A file under src/custody, and the code added at its end. ``{n}`` in its name becomes the contract and a number."""
 
 LOADED_LATE = "def f() -> None:\n    import {}"
-QUESTIONS = ("attribution", "cite", "dupes", "gate", "graph", "trust")
+QUESTIONS = ("attribution", "cite", "dupes", "gate", "graph", "runs", "trust")
 
 PLANTS: Mapping[str, Collection[Plant]] = {
     "layers": [

@@ -52,6 +52,8 @@ class ObservedHookEvent:
             tool=tool,
             revision=self.head,
             locate=self.path,
+            cwd=self.folder,
+            root=self.event.worktree,
         )
 
     def path(self, name: object) -> RepoPath | None:
@@ -247,6 +249,8 @@ def to_tool_use(event: TranscriptEvent, reference: CallReference) -> ToolUse:
         at_ns=parse_timestamp(event.at),
         tool=reference.name,
         locate=lambda name: locate_transcript_path(event, name),
+        cwd=reference.cwd,
+        root=event.worktree,
     )
 
 

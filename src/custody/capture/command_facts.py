@@ -3,11 +3,10 @@
 import posixpath
 import re
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.capture.shell import Write, parse_shell_commands, parse_shell_writes
-from custody.capture.tool_use import ToolOutput, ToolUse
+from custody.capture.tool_use import ShellRun, ToolUse
 from custody.capture.typed_field import Fields, get_string, strip_unstorable_characters
 from custody.core.ids import AgentName, SessionId
 from custody.core.patterns import lazy_pattern
@@ -21,14 +20,6 @@ _COMMITTED = lazy_pattern(r"^\[[^\]\n]* ([0-9a-f]{7,64})\] ", re.MULTILINE)
 _COMMITTING = frozenset(("commit", "cherry-pick", "revert"))
 _OPENED = lazy_pattern(r"https?://[^/\s]+/[^/\s]+/[^/\s]+/pull/(\d{1,15})\b")
 _PULL_URL = lazy_pattern(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/pull/\d+")
-
-
-class ShellRun(Struct, frozen=True):
-    """A shell command that a call ran, its output, and the folder where it ran, if the call names one."""
-
-    command: str | None
-    output: ToolOutput
-    folder: str = ""
 
 
 def find_written_files(run: ShellRun | None) -> tuple[Write, ...]:

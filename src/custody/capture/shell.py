@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from custody.core.patterns import lazy_pattern
 
 COMMAND_CHARS_MAX = 1 << 20
+SHORTENED_CHARS_MAX = 1 << 16
 DEPTH_MAX = 20
 """Maximum nesting of substitutions."""
 
@@ -86,6 +87,8 @@ class _Step(Struct):
     """Whether its output goes to the next command."""
     inner: "list[_Step] | None" = None
     """The steps of a subshell."""
+    follow: str = ""
+    """The operator after it; empty at the end."""
 
     def __bool__(self) -> bool:
         return bool(self.words or self.out or self.here or self.inner is not None)
@@ -113,7 +116,7 @@ class _ShellScanner:
                 return [*steps, step] if step else steps
             if (joint := self._joint()) is not None:
                 if step:
-                    step.piped = joint == "|"
+                    step.piped, step.follow = joint == "|", joint
                     steps.append(step)
                 # An empty line between two commands does not change their operator.
                 step = _Step(joint if step or not steps or joint != ";" else step.joined)
@@ -462,3 +465,59 @@ def _flatten_shell_steps(steps: list[_Step]) -> Iterator[_Step]:
         if step.inner is not None:
             yield from _flatten_shell_steps(step.inner)
         yield step
+
+
+class ShellStep(Struct, frozen=True):
+    """A simple command or a subshell with its operators: ``before`` and ``after`` it, empty at the ends.
+
+    ``words`` start after assignments; None is a word that expands. ``hidden``: its output goes to a file. ``inner`` are
+    the steps of a subshell.
+    """
+
+    words: tuple[str | None, ...]
+    before: str
+    after: str
+    hidden: bool = False
+    inner: "tuple[ShellStep, ...]" = ()
+
+
+def parse_shell_steps(command: str) -> tuple[ShellStep, ...] | None:
+    """Return the steps of ``command`` in order, with their operators; None if it cannot be parsed.
+
+    >>> [(step.words, step.after) for step in parse_shell_steps("FOO=1 make test | tail -5 &")]
+    [(('make', 'test'), '|'), (('tail', '-5'), '&')]
+    """
+    if len(command) > COMMAND_CHARS_MAX:
+        return None
+    try:
+        steps = _ShellScanner(command).steps("")
+    except _UnreadableCommand:
+        return None
+    return _freeze_shell_steps(steps)
+
+
+def _freeze_shell_steps(steps: list[_Step]) -> tuple[ShellStep, ...]:
+    return tuple(
+        ShellStep(
+            tuple(word.text for word in _drop_shell_assignments(step.words)),
+            step.joined,
+            step.follow,
+            bool(step.out),
+            () if step.inner is None else _freeze_shell_steps(step.inner),
+        )
+        for step in steps
+    )
+
+
+_HERE_TEXT = lazy_pattern(r"(<<-?[ \t]*([\"']?)(\w{1,60})\2[^\n]*\n).*?^([ \t]*\3[ \t]*)$", re.DOTALL | re.MULTILINE)
+
+
+def shorten_shell_command(command: str, most: int) -> str:
+    """Return the command, if it is longer than ``most`` without the texts of here-documents, and cut.
+
+    >>> shorten_shell_command("cat > a <<E\\n" + "x\\n" * 50 + "E\\nls", 40)
+    'cat > a <<E\\nE\\nls'
+    """
+    if len(command) <= most:
+        return command
+    return _HERE_TEXT.sub(r"\1\4", command[:SHORTENED_CHARS_MAX])[:most]

@@ -4,19 +4,32 @@ Each agent's package has tables of its tools' names and fields. With them it mak
 transcript reported. Only this module turns a ``ToolUse`` into views.
 """
 
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from msgspec import Struct
 
-from custody.capture.shell import Write
+from custody.capture.shell import Write, shorten_shell_command
 from custody.capture.typed_field import Fields, get_full_sha, strip_unstorable_characters
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId, content_hash_from_text
 from custody.core.paths import Lines, RepoPath
-from custody.core.views import CommitLink, FileEdit, LinkOrigin, PullRequestFact, Reading, SourceAccess, Text, View
+from custody.core.run_summary import parse_run_summaries
+from custody.core.views import (
+    CommandExit,
+    CommandRecord,
+    CommitLink,
+    FileEdit,
+    LinkOrigin,
+    PullRequestFact,
+    Reading,
+    SourceAccess,
+    Text,
+    View,
+)
 from custody.core.wire.canonical import encode_json_text
-from custody.core.wire.event_views import text_view_from_field
+from custody.core.wire.event_views import CODE_MAX, COMMAND_CHARACTERS_MAX, text_view_from_field
 
 LOCATOR_CHARS_MAX = 4000
 READ_FROM_TEXT = ":shell:"
@@ -66,6 +79,14 @@ class ToolOutput(Struct, frozen=True):
         return self.refused or self.code not in (None, 0)
 
 
+class ShellRun(Struct, frozen=True):
+    """A shell command that a call ran, its output, and the folder where it ran, if the call names one."""
+
+    command: str | None
+    output: ToolOutput
+    folder: str = ""
+
+
 class ToolUse(Struct, frozen=True, kw_only=True):
     """A call that ended: its session, its input and result, and its effects on sources, files and git.
 
@@ -89,26 +110,57 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     failed: bool = False
     folder: str | None = None
     """The folder in which the agent, or the call's command, worked."""
+    cwd: str | None = None
+    """The folder of the agent when it made the call; ``folder`` is more exact."""
+    root: str | None = None
+    """The work tree's root, in the same form as the folders."""
     opened: tuple[SourceUse | None, ...] = ()
     changes: tuple[FileEffect, ...] = ()
     from_text: bool = True
     """Whether only the call's own text shows the changes: snapshots of the files then show more."""
     writes: tuple[Write, ...] = ()
     """Files that a command wrote by its own text; empty if snapshots are taken around it."""
+    ran: ShellRun | None = None
+    """The shell command of the call; None for any other call."""
     commits: tuple[str, ...] = ()
     """The commits that the call made, by full or abbreviated ids."""
     pull_request: PullRequestFact | None = None
 
 
 def views_from_tool_use(use: ToolUse, known: Mapping[str, str | None] = MappingProxyType({})) -> Iterator[View]:
-    """Yield the sources, edits, commits and pull request of a call; ``known`` has the full ids of abbreviated commits.
+    """Yield the command, sources, edits, commits and pull request of a call.
 
-    A hook's event is read later, perhaps elsewhere: ``known`` is then empty, and abbreviated ids give nothing.
+    ``known`` has the full ids of abbreviated commits. A hook's event is read later, perhaps elsewhere: it is then
+    empty, and abbreviated ids give nothing.
     """
+    yield from list_command_records(use)
     yield from list_source_accesses(use)
     yield from list_file_edits(use)
     yield from list_shell_edits(use)
     yield from list_git_facts(use, known)
+
+
+def list_command_records(use: ToolUse) -> Iterator[CommandRecord]:
+    """Yield the shell command of the call, with the summaries of test runners in its output."""
+    if use.ran is None or use.ran.command is None:
+        return
+    output = use.ran.output
+    yield CommandRecord(
+        agent=use.agent,
+        session=use.session,
+        call=use.call,
+        at_ns=use.at_ns,
+        command=strip_unstorable_characters(shorten_shell_command(use.ran.command, COMMAND_CHARACTERS_MAX)),
+        folder=strip_unstorable_characters(_join_folder(use.folder or use.cwd or "", use.ran.folder)) or None,
+        root=None if use.root is None else strip_unstorable_characters(use.root),
+        code=None if output.code is None or abs(output.code) > CODE_MAX else output.code,
+        end=CommandExit.REFUSED if output.refused else CommandExit.RUNNING if output.running else CommandExit.EXITED,
+        summaries=parse_run_summaries(output.text),
+    )
+
+
+def _join_folder(folder: str, inside: str) -> str:
+    return posixpath.join(folder, inside) if inside else folder
 
 
 def list_source_accesses(use: ToolUse) -> Iterator[SourceAccess]:

@@ -20,6 +20,7 @@ from custody.core.ids import (
     SpanId,
 )
 from custody.core.paths import Lines, RepoPath
+from custody.core.run_summary import RunnerSummary
 
 TRANSCRIPT = "transcript"
 """The kind of records that are lines of an agent's transcript."""
@@ -143,6 +144,34 @@ class ToolCall(Struct, frozen=True):
     subagent: str | None = None
     model: str | None = None
     about: str | None = None
+
+
+class CommandExit(Enum):
+    """How a recorded command ended, as far as its call reports it."""
+
+    EXITED = "exited"
+    RUNNING = "running"
+    REFUSED = "refused"
+
+
+class CommandRecord(Struct, frozen=True):
+    """A shell command that a call ran, and what its result shows.
+
+    ``command`` has no texts of here-documents, and is cut. ``code`` is the exit status, None if unknown. ``summaries``
+    are what test runners printed. ``REFUSED``: it did not run, or ran to an unknown point. ``folder`` is as written,
+    ``root`` is the root of the work tree.
+    """
+
+    agent: AgentName
+    session: SessionId
+    call: CallId
+    at_ns: int
+    command: str
+    folder: str | None = None
+    root: str | None = None
+    code: int | None = None
+    end: CommandExit = CommandExit.EXITED
+    summaries: tuple[RunnerSummary, ...] = ()
 
 
 class FileEdit(Struct, frozen=True):
@@ -327,6 +356,36 @@ class DuplicateAnswer(Struct, frozen=True):
     reason: str | None = None
 
 
+class HunkRead(Struct, frozen=True):
+    """A person's statement, or a code host's, that the person read a hunk of a change.
+
+    ``hunk`` is the patch identity of the hunk, ``head`` the change as it was read, compared with ``base``.
+    """
+
+    id: str
+    person: str
+    hunk: str
+    path: RepoPath
+    at_ns: int
+    head: CommitSha
+    base: CommitSha | None = None
+    via: str = "command"
+    witness: WitnessClaim | None = None
+
+
+class AuthorClaim(Struct, frozen=True):
+    """A person's statement that they wrote lines of a file; ``text`` are these lines."""
+
+    id: str
+    person: str
+    path: RepoPath
+    at_ns: int
+    text: Text
+    lines: tuple[Lines, ...] = ()
+    message: str | None = None
+    revision: CommitSha | None = None
+
+
 class Source(Struct, frozen=True):
     """A source that supports statements, as registered."""
 
@@ -415,6 +474,7 @@ View = (
     Session
     | Prompt
     | ToolCall
+    | CommandRecord
     | FileEdit
     | TracedFile
     | SourceAccess
@@ -423,6 +483,8 @@ View = (
     | ObservedCommit
     | Decision
     | DuplicateAnswer
+    | HunkRead
+    | AuthorClaim
     | Source
     | Change
     | FileState

@@ -201,13 +201,14 @@ class Walk(Struct, frozen=True, kw_only=True):
     """The extent of a walk: without the ancestors of ``without``, at most ``count_max`` commits.
 
     ``since_seconds`` excludes earlier commits. ``simplified`` returns children before parents, and as parents the next
-    commits of the walk.
+    commits of the walk. ``first_parent`` follows only the first parent of each merge.
     """
 
     without: Collection[CommitSha] = ()
     count_max: int | None = None
     since_seconds: int | None = None
     simplified: bool = False
+    first_parent: bool = False
 
 
 WHOLE = Walk()
@@ -218,6 +219,8 @@ def read_commit_log(
 ) -> AnswerStream[Commit]:
     """Read ``commits`` and their ancestors, newest first."""
     options = [*LOG_OPTIONS, *(("--topo-order", "--parents") if walk.simplified else ())]
+    if walk.first_parent:
+        options.append("--first-parent")
     if walk.count_max is not None:
         options.append(f"--max-count={int(walk.count_max)}")
     if walk.since_seconds is not None:

@@ -58,7 +58,7 @@ def list_last_session_calls(store: Store, session: SessionId, limit: int) -> lis
 
 _CONCLUSIONS = (
     "file_edit file_state traced_file commit_link commit_seen pull_request_fact source_read tool_call"
-    " decision duplicate_answer source change span"
+    " decision duplicate_answer hunk_read author_claim source change span"
 ).split()
 """Views that support a conclusion: a record with one of them is not erased."""
 

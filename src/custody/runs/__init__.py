@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         CommandKind,
         CommandRun,
         FileUnderTest,
-        RunCounts,
         RunCoverage,
         RunResult,
         RunScope,
@@ -24,8 +23,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "model": "CommandKind CommandRun FileUnderTest RunCounts RunCoverage RunResult RunScope TestEvidence"
-            " TestState",
+            "model": "CommandKind CommandRun FileUnderTest RunCoverage RunResult RunScope TestEvidence TestState",
         },
     )
 
@@ -33,7 +31,6 @@ __all__ = [
     "CommandKind",
     "CommandRun",
     "FileUnderTest",
-    "RunCounts",
     "RunCoverage",
     "RunResult",
     "RunScope",

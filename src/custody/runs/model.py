@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from custody.core.ids import AgentName, CallId, RecordRef, SessionId
 from custody.core.paths import RepoPath
+from custody.core.run_summary import RunCounts
 
 
 class CommandKind(Enum):
@@ -47,14 +48,6 @@ class RunCoverage(Struct, frozen=True):
     scope: RunScope
     folder: str | None = None
     names: tuple[str, ...] = ()
-
-
-class RunCounts(Struct, frozen=True):
-    """The tests that the runner's own summary counts."""
-
-    passed: int
-    failed: int = 0
-    skipped: int = 0
 
 
 class CommandRun(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from custody.core.errors import CustodyError
 from custody.server.app.tenancy import Grant
 from custody.server.auth import LOOPBACK_NAMES, TlsSettings, TokenCheck
 from custody.server.endpoints import PROJECT
+from custody.server.form_token import make_form_key
 from custody.server.problems import (
     MEDIA,
     SAFE,
@@ -42,7 +43,15 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 class Gatekeeper:
     """Checks every request, unknown paths included."""
 
-    def __init__(self, inside: Asgi, service: Service, gatekeeper: TokenCheck, open_: frozenset[str]) -> None:
+    def __init__(
+        self,
+        inside: Asgi,
+        service: Service,
+        gatekeeper: TokenCheck,
+        open_: frozenset[str],
+        forms: frozenset[str] = frozenset(),
+    ) -> None:
+        self._forms = forms
         self._inside = inside
         self._service = service
         self._gatekeeper = gatekeeper
@@ -73,7 +82,9 @@ class Gatekeeper:
                 if redirect is not None:
                     await _send_http_response(sent, 303, b"", redirect)
                     return
-                scope.setdefault("state", {})["grant"] = await self._admit_request(scope, head)
+                state = scope.setdefault("state", {})
+                state["grant"] = await self._admit_request(scope, head)
+                state["form_key"] = make_form_key(self._read_presented_token(scope, head))
         except HttpProblem as refusal:
             await send_http_problem(sent, refusal, scope)
             return
@@ -143,8 +154,10 @@ class Gatekeeper:
         kind, _, token = (head.authorization or "").partition(" ")
         if kind.lower() == "bearer":
             return token.strip()
-        # A browser sends its cookie unasked, so requests that change something never use it.
-        if scope["method"] == "GET" and head.cookie is not None:
+        # A browser sends its cookie unasked, so requests that change something never use it. The forms of pages do:
+        # from our own origin, which was checked before, and with a form token, which they check.
+        is_own_form = scope["path"] in self._forms and scope["method"] == "POST" and head.comes_from_page
+        if (scope["method"] == "GET" or is_own_form) and head.cookie is not None:
             return _read_cookie_token(head)
         return ""
 
@@ -208,6 +221,12 @@ class _RequestHead(Struct, frozen=True):
     origin: str | None
     authorization: str | None
     cookie: str | None
+    fetch_site: str | None
+
+    @property
+    def comes_from_page(self) -> bool:
+        """Return whether the browser says that a page of this service sent the request."""
+        return self.origin is not None and self.fetch_site in (None, "same-origin")
 
     @classmethod
     def of(cls, scope: Scope) -> "_RequestHead":
@@ -220,7 +239,8 @@ class _RequestHead(Struct, frozen=True):
         size = sum(len(name) + len(value) + 4 for name, value in pairs)
         size += len(scope.get("raw_path") or b"") + len(scope["query_string"])
         get = headers.get
-        return cls(size, get(b"host", ""), get(b"origin"), get(b"authorization"), get(b"cookie"))
+        site = get(b"sec-fetch-site")
+        return cls(size, get(b"host", ""), get(b"origin"), get(b"authorization"), get(b"cookie"), site)
 
 
 def _normalize_host_name(host: str) -> str:

@@ -37,6 +37,7 @@ from custody.server.problems import (
     http_problem_from_error,
 )
 from custody.server.routes import ENDPOINTS
+from custody.server.routes.forms import FORM_PATHS, FORMS
 from custody.server.routes.pages import make_page_endpoints
 from custody.server.shared_state import Service
 from custody.share.remote import is_loopback_host
@@ -178,7 +179,7 @@ log = logging.getLogger("custody.service")
 def create_app(settings: Settings) -> Litestar:
     """Return the ASGI application; its threads start with the first request and end with its lifespan."""
     service = Service.of(settings)
-    endpoints = (*ENDPOINTS, *make_page_endpoints())
+    endpoints = (*ENDPOINTS, *make_page_endpoints(), *FORMS)
 
     @asynccontextmanager
     async def running(_app: Litestar) -> AsyncIterator[None]:
@@ -199,7 +200,9 @@ def create_app(settings: Settings) -> Litestar:
     # Around everything else, since litestar answers unknown paths before its own middleware.
     open_ = frozenset(endpoint.path for endpoint in endpoints if endpoint.scope is None)
     gatekeeper = TokenCheck(settings.keeper, settings.now_ns)
-    app.asgi_handler = Gatekeeper(app.asgi_handler, service, gatekeeper, open_)  # type: ignore[assignment]
+    app.asgi_handler = Gatekeeper(  # type: ignore[assignment]
+        app.asgi_handler, service, gatekeeper, open_, FORM_PATHS
+    )
     return app
 
 

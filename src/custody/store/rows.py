@@ -8,13 +8,17 @@ from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef
+from custody.core.run_summary import format_run_summaries
 from custody.core.views import (
+    AuthorClaim,
     Change,
+    CommandRecord,
     CommitLink,
     Decision,
     DuplicateAnswer,
     FileEdit,
     FileState,
+    HunkRead,
     Observation,
     ObservedCommit,
     ObservedSpan,
@@ -63,6 +67,22 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
                 make_storable_name(v.prompt),
             ),
         ),
+        CommandRecord: ViewTable(
+            "command_record",
+            ("agent", "session", "call", "at_ns", "command", "folder", "root", "code", "ended", "summaries"),
+            lambda v: (
+                v.agent,
+                v.session,
+                v.call,
+                v.at_ns,
+                v.command,
+                v.folder,
+                v.root,
+                v.code,
+                v.end.value,
+                format_run_summaries(v.summaries),
+            ),
+        ),
         FileEdit: ViewTable(
             "file_edit",
             ("session", "path", "at_ns", "revision"),
@@ -96,6 +116,8 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
         DuplicateAnswer: ViewTable(
             "duplicate_answer", ("head", "other", "at_ns"), lambda v: (v.head, v.other_head, v.at_ns)
         ),
+        HunkRead: ViewTable("hunk_read", ("hunk", "head", "at_ns"), lambda v: (v.hunk, v.head, v.at_ns)),
+        AuthorClaim: ViewTable("author_claim", ("path", "at_ns"), lambda v: (v.path.raw, v.at_ns)),
         Source: ViewTable("source", ("url",), lambda v: (v.url,)),
         Change: ViewTable("change", ("base", "head"), lambda v: (v.base, v.head)),
         FileState: ViewTable("file_state", ("session", "path", "at_ns"), lambda v: (v.session, v.path.raw, v.at_ns)),

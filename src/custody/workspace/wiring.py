@@ -39,6 +39,7 @@ RULES = MappingProxyType(
         "dedupe": "custody.dupes.rules:DedupeRules",
         "gate": "custody.gate.rules:GateRules",
         "graph": "custody.graph.rules:GraphRules",
+        "review": "custody.runs.rules:ReviewRules",
         "trust": "custody.trust.rules:TrustRules",
     }
 )

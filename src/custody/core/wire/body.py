@@ -11,12 +11,15 @@ from msgspec.structs import replace
 from custody.core.errors import InputError
 from custody.core.ids import Digest, digest_from_bytes
 from custody.core.views import (
+    AuthorClaim,
     Change,
+    CommandRecord,
     CommitLink,
     Decision,
     DuplicateAnswer,
     FileEdit,
     FileState,
+    HunkRead,
     Observation,
     ObservedCommit,
     ObservedSpan,
@@ -42,6 +45,8 @@ from custody.core.wire.canonical import (
 
 TEXT_BYTES_MAX = 4096
 """Maximum bytes of a text in a payload; a longer text becomes its own body."""
+COMMAND_CHARACTERS_SHARED = 500
+"""Maximum length of a command in an outline, as for the subject of a call."""
 
 _BODY, _ERASED, _LITERAL = "$body", "$erased", "$literal"
 _MARKS = frozenset((_BODY, _ERASED, _LITERAL))
@@ -206,7 +211,7 @@ def _excerpt_long_text(text: str) -> str:
 
 
 VERBATIM = frozenset(
-    "continues erased session link decision duplicate_answer change source registry trace trace_link".split()
+    "continues erased session link decision duplicate_answer read change source registry trace trace_link".split()
 )
 """Kinds of records without text of a conversation or a file; they are shared unchanged."""
 VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
@@ -214,6 +219,7 @@ VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
         "Session": Session,
         "Prompt": Prompt,
         "ToolCall": ToolCall,
+        "CommandRecord": CommandRecord,
         "FileEdit": FileEdit,
         "TracedFile": TracedFile,
         "SourceRead": SourceAccess,
@@ -222,6 +228,8 @@ VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
         "CommitSeen": ObservedCommit,
         "Decision": Decision,
         "DuplicateAnswer": DuplicateAnswer,
+        "HunkRead": HunkRead,
+        "AuthorClaim": AuthorClaim,
         "Source": Source,
         "Change": Change,
         "FileState": FileState,
@@ -255,6 +263,8 @@ def strip_view_texts(view: View) -> View:
         for name in view.__struct_fields__
         if isinstance(value := getattr(view, name), Text) and value.content is not None
     }
+    if isinstance(view, CommandRecord) and len(view.command) > COMMAND_CHARACTERS_SHARED:
+        changed["command"] = view.command[:COMMAND_CHARACTERS_SHARED]
     if isinstance(view, ObservedSpan):
         plain = tuple((n, v) for n, v in view.attributes if n in ATTRIBUTES_KEPT or not isinstance(v, str))
         changed |= {} if plain == view.attributes else {"attributes": plain}

@@ -121,6 +121,9 @@ TextField = str | ErasedText
 
 
 PatchText = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)", description="the patch identity of a change")]
+HunkText = Annotated[
+    str, Meta(pattern=r"^[0-9a-f]{64}(-[1-9][0-9]{0,8})?$(?!\n)", description="the patch identity of a hunk")
+]
 DigestText = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
 
 
@@ -295,6 +298,39 @@ class DuplicateAnswerEvent(Event, frozen=True, kw_only=True, tag="duplicate_answ
     session: Name | None = None
     actor: Name | None = None
     reason: Short | None = None
+
+
+class ReadEvent(Event, frozen=True, kw_only=True, tag="read"):
+    """A person read a hunk of a change; ``hunk`` is its patch identity, so a changed hunk is unread again.
+
+    ``path`` is the file of the hunk and ``head_commit`` the head of the change at that time, compared with ``base``.
+    ``via`` says how it is known: the page, the command, or an approval on the code host. A ``witness`` vouches for it.
+    """
+
+    person: Name
+    hunk: HunkText
+    path: PathText
+    head_commit: Sha
+    base: Sha | None = None
+    via: Literal["page", "command", "approval"] = "command"
+    witness: DecisionWitness | None = None
+    agent: Name | None = None
+    session: Name | None = None
+
+
+class AuthorEvent(Event, frozen=True, kw_only=True, tag="author"):
+    """A person says that they wrote lines of a file by hand; ``text`` are these lines, by which they are found again.
+
+    ``lines`` are their numbers at that time, in ``head`` or on disk.
+    """
+
+    person: Name
+    path: PathText
+    text: TextField
+    lines: Annotated[list[LineRange], Meta(max_length=1000)] = []
+    message: Short | None = None
+    agent: Name | None = None
+    session: Name | None = None
 
 
 class SourceEvent(Event, frozen=True, kw_only=True, tag="source"):
@@ -476,6 +512,8 @@ GenericEvent = (
     | LinkEvent
     | DecisionEvent
     | DuplicateAnswerEvent
+    | ReadEvent
+    | AuthorEvent
     | SourceEvent
     | ChangeEvent
     | SpanEvent
@@ -561,7 +599,7 @@ def _check_event_fields(event: AnyEvent) -> None:
         _check_short_fields(event)
     for path in _list_event_paths(event):
         RepoPath.of(path)
-    if isinstance(event, EditEvent):
+    if isinstance(event, EditEvent | AuthorEvent):
         for line_range in event.lines:
             Lines(line_range.first, line_range.last)
     if isinstance(event, SpanEvent):
@@ -586,7 +624,7 @@ def _check_span_event(event: SpanEvent) -> None:
 
 
 def _list_event_paths(event: AnyEvent) -> Iterator[str]:
-    if isinstance(event, EditEvent):
+    if isinstance(event, EditEvent | ReadEvent | AuthorEvent):
         yield event.path
     if isinstance(event, SnapshotEvent):
         yield from (file.path for file in event.files)

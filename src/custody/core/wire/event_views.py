@@ -6,16 +6,21 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId, digest_from_bytes
+from custody.core.ids import AgentName, CallId, ExecutionId, SessionId, SpanId, digest_from_bytes
 from custody.core.paths import Lines, RepoPath
+from custody.core.run_summary import parse_run_summaries
 from custody.core.views import (
+    AuthorClaim,
     CallStatus,
     Change,
+    CommandExit,
+    CommandRecord,
     CommitLink,
     Decision,
     DecisionKind,
     DuplicateAnswer,
     FileEdit,
+    HunkRead,
     LinkOrigin,
     Observation,
     ObservedSpan,
@@ -38,9 +43,11 @@ from custody.core.wire.body import parse_digest
 from custody.core.wire.canonical import Json, encode_json_text
 from custody.core.wire.event import (
     AnyEvent,
+    AuthorEvent,
     CallEvent,
     ChangeEvent,
     DecisionEvent,
+    DecisionWitness,
     DecodedEvent,
     DuplicateAnswerEvent,
     EditEvent,
@@ -48,6 +55,7 @@ from custody.core.wire.event import (
     Event,
     LinkEvent,
     PromptEvent,
+    ReadEvent,
     SessionEvent,
     SourceEvent,
     SourceReadEvent,
@@ -63,6 +71,8 @@ from custody.core.wire.time import parse_timestamp
 V = TypeVar("V", bound=View)
 
 ABOUT_CHARACTERS_MAX = 500
+COMMAND_CHARACTERS_MAX = 4000
+CODE_MAX = 2**31
 _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
 
@@ -73,7 +83,9 @@ def views_from_event_payload(payload: Json | DecodedEvent) -> tuple[View, ...]:
     event = event_from_json(payload)
     if type(event) not in VIEWS:
         raise InputError(f"'{event.__struct_config__.tag}' is not a generic event")
-    return (VIEWS[type(event)](event), *observation_from_event(event, str(event.__struct_config__.tag)))
+    commands = _command_records_from_event(event) if isinstance(event, CallEvent) else ()
+    observations = observation_from_event(event, str(event.__struct_config__.tag))
+    return (VIEWS[type(event)](event), *commands, *observations)
 
 
 def views_from_span_batch(payload: Json | DecodedEvent) -> tuple[View, ...]:
@@ -137,6 +149,32 @@ def _call_view_from_event(event: CallEvent) -> ToolCall:
     )
 
 
+def _command_records_from_event(event: CallEvent) -> tuple[CommandRecord, ...]:
+    """Return the shell command of a call that ended: its input is an object with a ``command``."""
+    given = event.input if isinstance(event.input, dict) else {}
+    command, folder = given.get("command"), given.get("cwd")
+    if not isinstance(command, str) or event.status == "running":
+        return ()
+    fields = event.output if isinstance(event.output, dict) else {}
+    texts = [event.output, *(fields.get(name) for name in ("output", "stdout", "stderr"))]
+    code = fields.get("exit_code")
+    known = isinstance(code, int) and not isinstance(code, bool) and abs(code) < CODE_MAX
+    return (
+        CommandRecord(
+            AgentName(event.agent),
+            SessionId(event.session),
+            CallId(event.id),
+            parse_timestamp(event.ended_at or event.at),
+            command[:COMMAND_CHARACTERS_MAX].encode("utf-8", "replace").decode().replace("\0", ""),
+            folder=folder if isinstance(folder, str) else None,
+            root=event.worktree,
+            code=code if known else {"ok": 0, "failed": 1}.get(event.status),
+            end=CommandExit.REFUSED if event.status == "abandoned" else CommandExit.EXITED,
+            summaries=parse_run_summaries("\n".join(text for text in texts if isinstance(text, str))),
+        ),
+    )
+
+
 def find_call_subject(given: object) -> str | None:
     """Return the argument that a finer name of a call depends on: a command, a path, or a subagent's type.
 
@@ -189,14 +227,39 @@ def _decision_view_from_event(event: DecisionEvent) -> Decision:
         areas=tuple(event.areas or ()),
         opened_ns=_parse_optional_timestamp(event.opened_at),
         sessions=tuple(event.sessions or ()),
-        witness=None
-        if event.witness is None
-        else WitnessClaim(event.witness.kind, event.witness.by, event.witness.signature),
+        witness=_witness_claim_from_event(event.witness),
     )
+
+
+def _witness_claim_from_event(witness: DecisionWitness | None) -> WitnessClaim | None:
+    return None if witness is None else WitnessClaim(witness.kind, witness.by, witness.signature)
 
 
 def _answer_view_from_event(event: DuplicateAnswerEvent) -> DuplicateAnswer:
     return _copy_event_to_view(DuplicateAnswer, event, at_ns=parse_timestamp(event.at))
+
+
+def _read_view_from_event(event: ReadEvent) -> HunkRead:
+    return _copy_event_to_view(
+        HunkRead,
+        event,
+        path=RepoPath.of(event.path),
+        at_ns=parse_timestamp(event.at),
+        head=event.head_commit,
+        witness=_witness_claim_from_event(event.witness),
+    )
+
+
+def _author_view_from_event(event: AuthorEvent) -> AuthorClaim:
+    return _copy_event_to_view(
+        AuthorClaim,
+        event,
+        path=RepoPath.of(event.path),
+        at_ns=parse_timestamp(event.at),
+        text=text_view_from_field(event.text),
+        lines=tuple(Lines(line_range.first, line_range.last) for line_range in event.lines),
+        revision=event.head,
+    )
 
 
 def _source_view_from_event(event: SourceEvent) -> Source:
@@ -237,6 +300,8 @@ VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
         LinkEvent: _link_view_from_event,
         DecisionEvent: _decision_view_from_event,
         DuplicateAnswerEvent: _answer_view_from_event,
+        ReadEvent: _read_view_from_event,
+        AuthorEvent: _author_view_from_event,
         SourceEvent: _source_view_from_event,
         ChangeEvent: _change_view_from_event,
         SpanEvent: _span_view_from_event,
@@ -263,11 +328,11 @@ def _optional_text_view(field: TextField | None) -> Text | None:
 # They are separate from the readers, since most commands do not load these.
 
 
-READER_VERSION = 6
+READER_VERSION = 8
 """Version of the reader of generic events."""
-HOOK_VERSION = 5
+HOOK_VERSION = 6
 """Version of the reader of hook events and snapshots."""
-TRANSCRIPT_VERSION = 3
+TRANSCRIPT_VERSION = 4
 """Version of the readers of transcripts."""
 TRACES_VERSION = 2
 """Version of the reader of other tools' traces."""

@@ -93,7 +93,7 @@ PROMPTS_MAX = 1000
 """Maximum prompts of one conversation; the first ones are returned."""
 T = TypeVar("T")
 TEXTLESS = frozenset(
-    "session link decision duplicate_answer source change span spans trace trace_link continues erased".split()
+    "session link decision duplicate_answer read source change span spans trace trace_link continues erased".split()
 )
 """Kinds of records without text of conversations or files."""
 

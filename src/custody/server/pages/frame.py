@@ -113,6 +113,10 @@ class PageEnvironment(Struct, frozen=True, kw_only=True):
     """The name of the repository, for the header."""
     is_recording: bool | None = None
     """Whether an agent is recorded here; None if unknown."""
+    form_token: str | None = None
+    """The token for forms that write; None if the reader may not, so that a page shows commands instead."""
+    url: str = ""
+    """The URL of the page, to which a form returns."""
 
 
 class _PageLocation(Struct, frozen=True):

@@ -1,9 +1,14 @@
 """Numbers, times and names as text, the same on every page."""
 
+import shlex
 import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from markupsafe import Markup
+
 from custody.core.plural import count_noun
+from custody.trust.wire import TrustLine
 
 DIGEST_CHARACTERS = 10
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
@@ -136,3 +141,48 @@ def shorten_page_text(text: str, most: int = 80) -> str:
     """Return the start of a text, on one line."""
     cleaned = " ".join(escape_page_text(text, most * 4).split())
     return cleaned if len(cleaned) <= most else f"{cleaned[: most - 1]}…"
+
+
+HOURS_A_DAY = 24
+HUNK_DIGITS = 12
+HUNKS_NAMED_MAX = 20
+
+
+def describe_trust(line: TrustLine) -> str:
+    """Return the trust in an agent in words: its score, its reviews, and what it may merge without review."""
+    counts = f"{line.accepted:,} accepted, {line.modified:,} changed, {line.rejected:,} rejected"
+    reviews = f"{count_noun(line.samples, 'review')}: {counts}" if line.samples else "no reviews yet"
+    return f"trust {line.score:.2f} ({line.tier}), {reviews}; {_describe_merge_budget(line)}"
+
+
+def _describe_merge_budget(line: TrustLine) -> str:
+    if line.reviews_needed:
+        return f"merges nothing without review before {count_noun(line.reviews_needed, 'more review')}"
+    if line.decayed or not line.budget or not line.lines_max:
+        return "merges nothing without review"
+    is_day = line.budget_hours == HOURS_A_DAY
+    period = "a day" if is_day else f"in {line.budget_hours:g} hours"
+    return f"may merge {count_noun(line.budget, 'line')} {period} without review"
+
+
+def make_decision_command(change: str, agent: str) -> str:
+    """Return the command that records a decision about the lines of an agent in a change."""
+    return shlex.join(("custody", "trust", "record", "--outcome", "merged", agent, change))
+
+
+def make_read_command(change: str, hunks: Sequence[str]) -> str:
+    """Return the command that marks hunks of a change as read."""
+    if len(hunks) > HUNKS_NAMED_MAX:
+        return shlex.join(("custody", "read", change, "--all"))
+    named = (word for hunk in hunks for word in ("--hunk", _shorten_hunk(hunk)))
+    return shlex.join(("custody", "read", change, *named))
+
+
+def _shorten_hunk(hunk: str) -> str:
+    """Return the first digits of a hunk; a repeated hunk has its number at the end, so it stays whole."""
+    return hunk if "-" in hunk else hunk[:HUNK_DIGITS]
+
+
+def escape_form_value(text: str) -> Markup:
+    """Escape a text for a form field: every character by its number, so that it arrives unchanged."""
+    return Markup("".join(f"&#{ord(character)};" for character in text))

@@ -11,6 +11,7 @@ from custody.server.page_data.trust import (
     read_agent_page,
 )
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
+from custody.server.pages.phrases import escape_form_value
 from custody.trust.app.account import list_trust_agents
 from custody.workspace.workspace import Workspace
 
@@ -58,7 +59,7 @@ def view_agent(workspace: Workspace, params: PageParams) -> PageView:
     agent = read_agent_page(workspace, name, at=at)
     fields = {
         "name": name,
-        "field": _escape_form_value(name),
+        "field": escape_form_value(name),
         "past": at,
         "agent": agent,
         "before": params.text("before"),
@@ -82,11 +83,6 @@ def view_acceptance_probability(workspace: Workspace, params: PageParams) -> Pag
     name, at = params.require_text("name"), _read_past_timestamp(params)
     estimate = attempt_page_part(lambda: estimate_acceptance_for_page(workspace, params.memory.estimators, name, at=at))
     return PageView(title="Acceptance probability", template="agent_chance.html", fields={"estimate": estimate})
-
-
-def _escape_form_value(text: str) -> Markup:
-    """Escape a text for a form field: every character by its number, so that it arrives unchanged."""
-    return Markup("".join(f"&#{ord(character)};" for character in text))
 
 
 def _read_past_timestamp(params: PageParams) -> str | None:

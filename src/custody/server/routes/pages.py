@@ -12,6 +12,7 @@ from custody.server.app.questions import Note
 from custody.server.app.tenancy import TokenScope
 from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
+from custody.server.form_token import make_form_token
 from custody.server.gatekeeper import is_over_tls, make_token_cookie_name
 from custody.server.page_data.site import PageSite, read_page_site
 from custody.server.page_data.work import WorkProgress
@@ -25,6 +26,7 @@ from custody.workspace.workspace import Workspace
 
 FORM = "application/x-www-form-urlencoded"
 FIRST = "/overview"
+NS_PER_S = 1_000_000_000
 LOGIN_BYTES_MAX = 16 * 1024
 FIELDS_MAX = 10
 """Signing in needs a token and a URL; longer forms are rejected unread."""
@@ -76,6 +78,8 @@ def _make_page_endpoint(page: Page) -> Endpoint:
         texts = {name: call.text(name) for name in page.takes}
         values = {name: value for name, value in texts.items() if value}
         params = PageParams(values, _make_page_note(call), call.service.memory)
+        form_token = _make_page_form_token(call)
+        url = ServedLinks().find_page_url(page.name, values)
 
         def make_frame(workspace: Workspace) -> Frame:
             site = PageSite() if page.part else read_page_site(workspace, params.memory.site)
@@ -85,6 +89,8 @@ def _make_page_endpoint(page: Page) -> Endpoint:
                 can_leave=call.grant.token_id != START,
                 repository=site.repository,
                 is_recording=site.is_recording,
+                form_token=form_token,
+                url=url,
             )
             return Frame(links=ServedLinks(), around=around, book=PAGES)
 
@@ -110,6 +116,14 @@ def _make_page_endpoint(page: Page) -> Endpoint:
         gives={200: HTML},
         parameters=tuple(Parameter(name, description) for name, description in page.takes.items()),
     )
+
+
+def _make_page_form_token(call: EndpointCall) -> str | None:
+    """Return the token for the forms of a page; None if the reader may not write."""
+    if not call.may(TokenScope.WRITE):
+        return None
+    key: bytes = call.request.scope["state"]["form_key"]
+    return make_form_token(key, call.grant.project, call.service.settings.now_ns() // NS_PER_S)
 
 
 def _answer_work_progress(
@@ -179,12 +193,12 @@ async def login(call: EndpointCall) -> HttpAnswer:
         refusal = HttpProblem(401, "the token is invalid or has expired", remedy="use the newest token")
         if not accepts_html_page(call.request.headers.get("accept"), FIRST):
             raise refusal
-        body, headers = encode_problem_page(refusal, _choose_redirect_path(form.get("next", "")))
+        body, headers = encode_problem_page(refusal, choose_redirect_path(form.get("next", "")))
         return HttpAnswer(body=body, status=refusal.status, media="text/html", headers=_drop_content_type(headers))
     secure = "; Secure" if is_over_tls(call.request.scope, settings.tls) else ""
     cookie = f"{_read_cookie_name(call)}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
     return HttpAnswer(
-        body=b"", status=303, headers={"location": _choose_redirect_path(form.get("next", "")), "set-cookie": cookie}
+        body=b"", status=303, headers={"location": choose_redirect_path(form.get("next", "")), "set-cookie": cookie}
     )
 
 
@@ -202,7 +216,7 @@ def _drop_content_type(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name != "content-type"}
 
 
-def _choose_redirect_path(url: str) -> str:
+def choose_redirect_path(url: str) -> str:
     """Return the page to show after signing in: one of ours, never another site."""
     is_ours = url.startswith("/") and not url.startswith(("//", "/\\", "/login", "/logout"))
     return url if is_ours and url.isascii() and url.isprintable() else FIRST

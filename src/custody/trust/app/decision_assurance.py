@@ -166,7 +166,7 @@ def _read_change_people(repository: Repository, commit: CommitSha, head: CommitS
     walk = Walk(without=merged.parents[:1], count_max=CHANGE_COMMITS_MAX)
     with repository.log([head], walk=walk) as answers:
         brought = list(answers)
-    return None if len(brought) == CHANGE_COMMITS_MAX else people | _list_people(brought)
+    return None if len(brought) == CHANGE_COMMITS_MAX else people | list_commit_people(brought)
 
 
 def _read_commit_people(repository: Repository, commit: CommitSha) -> frozenset[str] | None:
@@ -177,15 +177,16 @@ def _read_commit_people(repository: Repository, commit: CommitSha) -> frozenset[
     with repository.log([commit], walk=Walk(count_max=1)) as answers:
         (head,) = answers
     if len(head.parents) < 2:
-        return _list_people([head])
+        return list_commit_people([head])
     with repository.log([commit], walk=Walk(without=[head.parents[0]], count_max=CHANGE_COMMITS_MAX)) as answers:
         brought = list(answers)
     # Whoever merges a change may be its reviewer.
     others = [each for each in brought if each.id != head.id]
-    return None if len(brought) == CHANGE_COMMITS_MAX else _list_people(others or [head])
+    return None if len(brought) == CHANGE_COMMITS_MAX else list_commit_people(others or [head])
 
 
-def _list_people(commits: Iterable[Commit]) -> frozenset[str]:
+def list_commit_people(commits: Iterable[Commit]) -> frozenset[str]:
+    """Return the identities of the authors, committers and co-authors of some commits."""
     from custody.core.commit_agents import list_co_authors  # only signed and host reviews need it
 
     commits = list(commits)

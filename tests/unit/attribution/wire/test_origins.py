@@ -51,7 +51,7 @@ def test_every_view_has_a_fixed_name_in_outlines() -> None:
     assert set(VIEWS.values()) == set(View.__args__) and len(VIEWS) == len(View.__args__)
     assert set(VIEWS) == set(
         "Session Prompt ToolCall FileEdit TracedFile SourceRead CommitLink PullRequestFact CommitSeen Decision"
-        " DuplicateAnswer Source Change FileState SpanSeen Observation".split()
+        " DuplicateAnswer HunkRead AuthorClaim Source Change FileState SpanSeen Observation".split()
     )
 
 

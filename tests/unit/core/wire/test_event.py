@@ -88,7 +88,7 @@ MOMENTS = [
     (kind, name) for kind in KINDS for name in fields_of(kind) if name in ("at", "seen_at", "ended_at", "opened_at")
 ]
 TEXTS = [("prompt", "text"), ("edit", "before"), ("edit", "after"), ("source_read", "text"), ("hook", "unparsed")]
-TEXTS += [("edit", "proposed"), ("registry", "text")]
+TEXTS += [("edit", "proposed"), ("registry", "text"), ("author", "text")]
 
 
 def a_value(of: str, /, **fields: Any) -> dict[str, Any]:
@@ -105,10 +105,10 @@ def test_the_fields_that_are_tried_are_all_there_are() -> None:
     assert set(CLASSES) == set(KINDS)
     assert {name for _, name in NAMES} == set(
         "id agent session model operator parent name prompt subagent call actor complexity event parent_call"
-        " commit_name reverts overrides chain_head who artifact".split()
+        " commit_name reverts overrides chain_head who artifact person".split()
     )
     assert {name for _, name in SHORTS} == set(
-        "worktree folder locator title reason url snippet publisher author".split()
+        "worktree folder locator title reason url snippet publisher author message".split()
     )
     assert {name for _, name in SHAS} == {"head", "commit", "base", "head_commit", "other_head"}
     assert len(NAMES) >= 40 and len(SHORTS) >= 18 and len(SHAS) >= 13
@@ -130,6 +130,8 @@ REQUIRED = {
     "link": {"agent", "session", "commit", "origin"},
     "decision": {"agent", "decision"},
     "duplicate_answer": {"head", "base", "other_head", "other_base", "answer"},
+    "read": {"person", "hunk", "path", "head_commit"},
+    "author": {"person", "path", "text"},
     "source": set(),
     "change": {"base", "head_commit"},
     "span": {"execution", "span", "phase", "name", "span_kind"},
@@ -352,6 +354,7 @@ def test_years_have_at_most_four_digits() -> None:
         ("link", "origin"),
         ("decision", "decision"),
         ("duplicate_answer", "answer"),
+        ("read", "via"),
         ("snapshot", "phase"),
     ],
 )

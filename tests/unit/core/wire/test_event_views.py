@@ -21,14 +21,17 @@ from custody.core.ids import (
 )
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
+    AuthorClaim,
     CallStatus,
     Change,
+    CommandRecord,
     CommitLink,
     Decision,
     DecisionKind,
     DuplicateAnswer,
     FileEdit,
     FileState,
+    HunkRead,
     LinkOrigin,
     Observation,
     ObservedCommit,
@@ -132,6 +135,22 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
             "1", NOON, CommitSha(SHA), OTHER_SHA, CommitSha(OTHER_SHA), SHA, "duplicate", "ana", "why"
         ),
     ),
+    "read": (
+        {
+            "base": OTHER_SHA, "via": "approval", "hunk": "c" * 64 + "-2",
+            "witness": {"kind": "signature", "by": "ana", "signature": "text"},
+        },
+        HunkRead(
+            "1", "ana", "c" * 64 + "-2", RepoPath(b"src/app.py"), NOON, CommitSha(SHA), CommitSha(OTHER_SHA),
+            "approval", WitnessClaim("signature", "ana", "text"),
+        ),
+    ),
+    "author": (
+        {"lines": [{"first": 3, "last": 9}], "message": "typed it", "head": SHA},
+        AuthorClaim(
+            "1", "ana", RepoPath(b"src/app.py"), NOON, text("mine = 1\n"), (Lines(3, 9),), "typed it", CommitSha(SHA)
+        ),
+    ),
     "source": (
         {"snippet": "words", "publisher": "P", "author": "B", "year": 1999},
         Source("1", NOON, "https://example.org/a", "A", "words", "P", "B", 1999),
@@ -175,6 +194,8 @@ LEAST: dict[str, tuple[tuple[str, ...], View]] = {
         (),
         DuplicateAnswer("1", NOON, CommitSha(SHA), OTHER_SHA, CommitSha(OTHER_SHA), "", "duplicate"),
     ),
+    "read": ((), HunkRead("1", "ana", "c" * 64, RepoPath(b"src/app.py"), NOON, CommitSha(SHA))),
+    "author": ((), AuthorClaim("1", "ana", RepoPath(b"src/app.py"), NOON, text("mine = 1\n"))),
     "source": (("url", "title"), Source("1", NOON)),
     "change": (("title",), Change("1", NOON, CommitSha(SHA), CommitSha(OTHER_SHA))),
     "span": (
@@ -233,7 +254,7 @@ def test_the_words_of_the_wire_are_those_of_the_model(event: type, name: str, wo
 
 def test_every_event_has_a_view() -> None:
     assert set(VIEWS) == set(GENERIC)
-    read_elsewhere = {FileState, Observation, TracedFile, PullRequestFact, ObservedCommit}
+    read_elsewhere = {CommandRecord, FileState, Observation, TracedFile, PullRequestFact, ObservedCommit}
     assert {type(view) for _, view in FULL.values()} == set(get_args(View)) - read_elsewhere
 
 
@@ -242,7 +263,7 @@ def test_every_event_of_a_session_is_also_an_observation_of_it(kind: str) -> Non
     observed = (Observation(ROBOT, S1, kind, NOON),)
     assert views_from_event_payload(json.loads(an_event(kind, agent="robot", session="s1")))[1:] == observed
     unbound = {name: item for name, item in json.loads(an_event(kind)).items() if name != "session"}
-    if kind in ("decision", "duplicate_answer", "source", "change"):
+    if kind in ("decision", "duplicate_answer", "read", "author", "source", "change"):
         assert views_from_event_payload(unbound)[1:] == ()
 
 

@@ -21,7 +21,7 @@ from custody.capture.source_use import (
     page_source_use,
     parse_http_status,
 )
-from custody.capture.tool_use import FileEffect, SourceUse, ToolUse
+from custody.capture.tool_use import FileEffect, ShellRun, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import (
     Fields,
     get_captured_text,
@@ -32,6 +32,7 @@ from custody.capture.typed_field import (
     get_string,
 )
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Reading, Text
 from custody.core.wire.event_views import text_view_from_field
 
@@ -112,7 +113,7 @@ _ENDLESS = "\\ No newline at end of file"
 def add_effects(use: ToolUse) -> ToolUse:
     """Return the call with the sources that it opened, the files that it changed, and what it did in git."""
     opened = list_opened_sources(use, READS, is_server_tool=use.tool.startswith(MCP), error=_join_tool_errors(use))
-    use = replace(use, opened=tuple(opened))
+    use = replace(use, opened=tuple(opened), ran=read_shell_run(use))
     if use.failed:
         return use
     operation = get_fields(use.response.get("gitOperation"))
@@ -125,6 +126,27 @@ def add_effects(use: ToolUse) -> ToolUse:
         commits=() if sha is None else (sha,),
         pull_request=make_pull_request_fact(use.agent, use.session, use.at_ns, request),
     )
+
+
+RAN = ("Exit code ", "Error: Exit code ")
+"""Prefixes of the output of a command that ran and failed; any other failed command did not run."""
+_CODE = lazy_pattern(r"(?:Error: )?Exit code (\d{1,9})")
+_BACKGROUND = "Command running in background"
+
+
+def read_shell_run(use: ToolUse) -> ShellRun | None:
+    """Return the command that a call ran; None for any other call."""
+    if use.tool != "Bash":
+        return None
+    printed = [get_string(use.response.get(name)) or "" for name in ("stdout", "stderr")]
+    text = use.result or "\n".join(filter(None, printed))
+    behind = use.input.get("run_in_background") is True or "backgroundTaskId" in use.response
+    running = behind or use.response.get("interrupted") is True or text.startswith(_BACKGROUND)
+    code = _CODE.match(text) if use.failed else None
+    ended = int(code[1]) if code else None
+    refused = use.failed and code is None
+    output = ToolOutput(text, 0 if not use.failed and not running else ended, running, refused)
+    return ShellRun(get_string(use.input.get("command")), output)
 
 
 def find_short_commit(response: Fields) -> str | None:

@@ -6,9 +6,9 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture.agent_event import call_view, dispatch_transcript_event, prompt_view, to_tool_use
-from custody.capture.agents.claude.tool_calls import EDITS, add_effects
-from custody.capture.command_facts import ShellRun, find_written_files, make_pull_request_fact
-from custody.capture.tool_use import ToolOutput, views_from_tool_use
+from custody.capture.agents.claude.tool_calls import EDITS, RAN, add_effects
+from custody.capture.command_facts import find_written_files, make_pull_request_fact
+from custody.capture.tool_use import ShellRun, ToolOutput, views_from_tool_use
 from custody.capture.typed_field import Fields, get_agent_model, get_captured_text, get_fields, get_items, get_string
 from custody.core.ids import AgentName, PromptId, SessionId
 from custody.core.views import CallStatus, View
@@ -28,8 +28,6 @@ NOT_TYPED = (
     "Caveat: The messages below",
 )
 """Prefixes of texts that the program writes in place of a prompt."""
-RAN = ("Exit code ", "Error: Exit code ")
-"""Prefixes of the output of a command that ran and failed; any other failed command did not run."""
 NOT_EDITED = ("<tool_use_error>", "Error:")
 """Prefixes of the result of an edit that was not made; some versions mark it no other way."""
 NOT_READ = ("<tool_use_error>",)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.command_facts import ShellRun, add_git_facts, find_written_files
+from custody.capture.command_facts import add_git_facts, find_written_files
 from custody.capture.patch import file_effects_from_patch, parse_patch_text, parse_replace_blocks
 from custody.capture.source_use import (
     LISTED_MAX,
@@ -21,7 +21,7 @@ from custody.capture.source_use import (
     list_opened_sources,
     list_server_tool_uses,
 )
-from custody.capture.tool_use import FileEffect, SourceUse, ToolOutput, ToolUse
+from custody.capture.tool_use import FileEffect, ShellRun, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import (
     Fields,
     first_payload_string,
@@ -133,6 +133,7 @@ def add_effects(use: ToolUse) -> ToolUse:
         opened=tuple(opened),
         changes=tuple(_list_file_effects(use)),
         writes=find_written_files(run),
+        ran=run,
         from_text=False,
     )
 

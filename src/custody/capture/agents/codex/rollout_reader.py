@@ -23,10 +23,10 @@ from custody.capture.agents.codex.tool_calls import (
     resolve_call_folder,
     trim_tool_output,
 )
-from custody.capture.command_facts import ShellRun, find_printed_commits, find_written_files
+from custody.capture.command_facts import find_printed_commits, find_written_files
 from custody.capture.line_reader import FileLine, find_root_session
 from custody.capture.patch import PatchedFile, parse_event_changes
-from custody.capture.tool_use import ToolOutput, ToolUse
+from custody.capture.tool_use import ShellRun, ToolOutput, ToolUse
 from custody.capture.transcripts import (
     ChangedFile,
     LineProblem,

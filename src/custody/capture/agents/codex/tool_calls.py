@@ -19,7 +19,7 @@ from custody.capture.command_facts import add_git_facts
 from custody.capture.patch import BEGIN, PatchedFile, file_effects_from_patch, parse_patch_text
 from custody.capture.shell import parse_shell_commands
 from custody.capture.source_use import LISTED_MAX, MCP, SourceReader, list_opened_sources, list_shell_uses
-from custody.capture.tool_use import SourceUse, ToolOutput, ToolUse
+from custody.capture.tool_use import ShellRun, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import (
     Fields,
     first_payload_string,
@@ -162,7 +162,10 @@ def add_effects(use: ToolUse) -> ToolUse:
     listed = list_opened_sources(use, SOURCES, is_server_tool=use.tool.startswith(MCP))
     opened = () if use.tool == APPLY_PATCH else tuple(filter(None, listed))[:LISTED_MAX]
     changes = () if use.output.failed else file_effects_from_patch(extract_patch_changes(use))
-    return add_git_facts(replace(use, opened=opened, changes=changes), get_string(use.input.get("command")))
+    command = find_shell_command(use)
+    ran = None if command is None else ShellRun(command, use.output)
+    use = replace(use, opened=opened, changes=changes, ran=ran)
+    return add_git_facts(use, get_string(use.input.get("command")))
 
 
 def _extract_shell_sources(use: ToolUse) -> Iterator[SourceUse]:

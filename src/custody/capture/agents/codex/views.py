@@ -16,10 +16,10 @@ from custody.capture.agents.codex.tool_calls import (
     parse_rollout_output,
     parse_tool_input,
 )
-from custody.capture.command_facts import ShellRun, find_written_files
+from custody.capture.command_facts import find_written_files
 from custody.capture.patch import file_effects_from_patch, parse_event_changes
 from custody.capture.source_use import LISTED_MAX
-from custody.capture.tool_use import ToolOutput, ToolUse, views_from_tool_use
+from custody.capture.tool_use import ShellRun, ToolOutput, ToolUse, views_from_tool_use
 from custody.capture.typed_field import Fields, get_agent_model, get_captured_text, get_fields, get_full_sha, get_string
 from custody.core.ids import PromptId
 from custody.core.views import CallStatus, Session, ToolCall, View

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.command_facts import ShellRun, add_git_facts, find_written_files
+from custody.capture.command_facts import add_git_facts, find_written_files
 from custody.capture.hook.call_name import COPILOTS, parse_copilot_input
 from custody.capture.patch import BEGIN, PatchedFile, PatchHunk, PatchKind, file_effects_from_patch, parse_patch_text
 from custody.capture.source_use import (
@@ -30,7 +30,7 @@ from custody.capture.source_use import (
     page_source_use,
     parse_http_status,
 )
-from custody.capture.tool_use import SourceUse, ToolOutput, ToolUse
+from custody.capture.tool_use import ShellRun, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import (
     Fields,
     first_payload_string,
@@ -236,7 +236,7 @@ def add_effects(use: ToolUse, *, with_writes: bool = False) -> ToolUse:
         changes=() if use.failed else file_effects_from_patch(extract_file_changes(use.tool, use.input)),
         writes=find_written_files(read_shell_run(use.tool, use.input, use.output)) if with_writes else (),
     )
-    return add_git_facts(use, command)
+    return add_git_facts(replace(use, ran=read_shell_run(use.tool, use.input, use.output)), command)
 
 
 def list_changed_paths(tool: str, arguments: Fields, answer: ToolOutput) -> list[str]:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from custody.capture import typed_field
-from custody.capture.command_facts import ShellRun, add_git_facts, find_written_files
+from custody.capture.command_facts import add_git_facts, find_written_files
 from custody.capture.patch import file_effects_from_patch, parse_patch_text
 from custody.capture.source_use import (
     SourceReader,
@@ -27,7 +27,7 @@ from custody.capture.source_use import (
     list_server_tool_uses,
     list_web_search_uses,
 )
-from custody.capture.tool_use import FileEffect, SourceUse, ToolOutput, ToolUse
+from custody.capture.tool_use import FileEffect, ShellRun, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import (
     Fields,
     first_payload_string,
@@ -223,11 +223,16 @@ def effects_from_replacements(path: str, replacements: list[Any]) -> Iterator[Fi
 
 def read_shell_run(use: ToolUse) -> ShellRun | None:
     """Return the command that a call ran; None for any other call and for one that failed."""
-    if tool_kind_from_name(use.tool) != SHELL or use.failed:
+    return None if use.failed else _read_any_shell_run(use)
+
+
+def _read_any_shell_run(use: ToolUse) -> ShellRun | None:
+    if tool_kind_from_name(use.tool) != SHELL:
         return None
     behind = use.input.get("is_background") is True or use.input.get("isBackground") is True
     folder = next((use.input[key] for key in ("working_directory", "cwd") if use.input.get(key)), "")
-    output = replace(use.output, running=behind or use.output.running)
+    refused = use.failed and use.output.code in (None, 0)
+    output = replace(use.output, running=behind or use.output.running, refused=refused)
     return ShellRun(get_string(use.input.get("command")), output, folder if isinstance(folder, str) else "")
 
 
@@ -237,6 +242,7 @@ def read_shell_run(use: ToolUse) -> ShellRun | None:
 def add_effects(use: ToolUse) -> ToolUse:
     """Return the call with the files that it changed and what it did in git."""
     command = get_string(use.input.get("command")) if tool_kind_from_name(use.tool) == SHELL else None
+    use = replace(use, ran=_read_any_shell_run(use))
     output = replace(use.output, code=1) if use.failed else use.output
     return add_git_facts(replace(use, output=output, changes=tuple(list_file_effects(use))), command)
 

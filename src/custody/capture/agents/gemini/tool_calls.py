@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.command_facts import ShellRun
 from custody.capture.shell import parse_shell_commands
 from custody.capture.source_use import (
     LISTED_MAX,
@@ -26,7 +25,7 @@ from custody.capture.source_use import (
     page_source_use,
     parse_http_status,
 )
-from custody.capture.tool_use import FileEffect, SourceUse, ToolOutput, ToolUse
+from custody.capture.tool_use import FileEffect, ShellRun, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import (
     get_agent_model,
     get_captured_text,
@@ -180,7 +179,9 @@ def parse_agent_model(value: object) -> str | None:
 def add_effects(use: ToolUse) -> ToolUse:
     """Return the call with the sources that it opened and the file that it changed."""
     opened = list_opened_sources(use, SOURCES, is_server_tool=use.tool.startswith(SERVERS))
-    return replace(use, opened=tuple(opened), changes=tuple(_extract_file_effects(use)), from_text=False)
+    return replace(
+        use, opened=tuple(opened), changes=tuple(_extract_file_effects(use)), ran=read_shell_run(use), from_text=False
+    )
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.command_facts import ShellRun, add_git_facts, find_written_files
+from custody.capture.command_facts import add_git_facts, find_written_files
 from custody.capture.patch import (
     PatchedFile,
     PatchHunk,
@@ -38,7 +38,7 @@ from custody.capture.source_use import (
     page_source_use,
     parse_http_status,
 )
-from custody.capture.tool_use import FileEffect, SourceUse, ToolOutput, ToolUse
+from custody.capture.tool_use import FileEffect, ShellRun, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import Fields, get_captured_text, get_fields, get_int, get_items, get_string
 from custody.core.patterns import lazy_pattern
 from custody.core.views import CallStatus, Reading, Text
@@ -184,7 +184,9 @@ def add_effects(use: ToolUse) -> ToolUse:
     use = replace(use, output=parse_tool_output(use))
     # Names of servers' tools begin with the server's name.
     opened = list_opened_sources(use, SOURCES, is_server_tool=use.tool not in OWN_TOOLS)
-    use = replace(use, opened=tuple(opened))
+    refused = replace(use.output, refused=use.failed and use.output.code is None)
+    ran = ShellRun(get_string(use.input.get("command")), refused, get_string(use.input.get("workdir")) or "")
+    use = replace(use, opened=tuple(opened), ran=ran if use.tool in SHELLS else None)
     if use.failed:
         return use
     command = get_string(use.input.get("command")) if use.tool in SHELLS else None

@@ -13,6 +13,7 @@ from custody.core.ids import content_hash_from_text
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
     CallStatus,
+    CommandRecord,
     CommitLink,
     FileEdit,
     LinkOrigin,
@@ -268,14 +269,14 @@ def test_an_abbreviated_commit_links_nothing() -> None:
         tool_input={"command": "git commit"},
         tool_response={"gitOperation": {"commit": {"sha": "abc1234"}, "pr": {"number": True}}},
     )
-    assert [type(view) for view in seen(said)] == [ToolCall]
+    assert [type(view) for view in seen(said)] == [ToolCall, CommandRecord]
 
 
 def test_a_shell_command_has_no_text_edits_if_snapshots_are_taken() -> None:
     said = a_hook_event(
         "PostToolUse", ROOT, tool_name="Bash", tool_use_id="c", tool_input={"command": "echo x > f"}, tool_response={}
     )
-    assert [type(view) for view in seen(said)] == [ToolCall]
+    assert [type(view) for view in seen(said)] == [ToolCall, CommandRecord]
 
 
 def test_several_edits_of_an_unknown_file_are_parts() -> None:

@@ -1,0 +1,55 @@
+"""People and a change: who read its hunks, and trust in the agents whose lines it has."""
+
+from msgspec import Struct
+
+from custody.dupes.app.indexed_changes import format_change_range
+from custody.people.reads import list_change_reads
+from custody.people.wire import ReadReport
+from custody.server.app.questions import require_project_repository
+from custody.server.page_data.changes import find_change_for_page
+from custody.trust.app.authors import count_trust_author_lines
+from custody.trust.app.decisions import make_trust_query
+from custody.trust.app.score_cache import read_score_state
+from custody.trust.app.show import trust_line
+from custody.trust.wire import TrustLine
+from custody.workspace.change import resolve_change_range
+from custody.workspace.workspace import Workspace
+
+
+class ChangeAgent(Struct, frozen=True):
+    """An agent with lines in a change, their number, and the trust in it."""
+
+    name: str
+    lines: int
+    trust: TrustLine
+
+
+class ChangePeople(Struct, frozen=True):
+    """A change as ``BASE..HEAD``, who read its hunks, and its agents, the one with the most lines first."""
+
+    change: str
+    reads: ReadReport
+    agents: tuple[ChangeAgent, ...]
+
+
+def read_change_people(workspace: Workspace, name: str) -> ChangePeople:
+    """Return the people and agents of a change: a range, or the name of an indexed change."""
+    here = require_project_repository(workspace)
+    text = name if ".." in name else format_change_range(here, find_change_for_page(workspace, name))
+    change = resolve_change_range(here.repository, text)
+    return ChangePeople(f"{change.base}..{change.head}", list_change_reads(here, text), list_change_agents(here, text))
+
+
+def list_change_agents(workspace: Workspace, name: str) -> tuple[ChangeAgent, ...]:
+    """Return the agents with lines in ``BASE..HEAD``, claimed lines included, the one with the most lines first."""
+    if not workspace.exists():
+        return ()
+    change = resolve_change_range(workspace.repository, name)
+    by = count_trust_author_lines(workspace, change.additions, change.head).with_claims
+    names = sorted({author.agent for author in by.authors}, key=lambda agent: (-by.lines(agent), agent))
+    query = make_trust_query(workspace)
+    with workspace.reading() as store:
+        return tuple(
+            ChangeAgent(agent, by.lines(agent), trust_line(agent, read_score_state(store, agent, query), query))
+            for agent in names
+        )
