@@ -2,8 +2,8 @@
 
 Needs only the Python that runs it (3.11 or newer, with ``venv`` or ``pip``). It writes to ``.uv``, ``.venv`` and
 ``web/node_modules`` and nowhere else, so an empty or unwritable home is fine; for tests it also installs the
-distribution's Chromium where there is none and it may. Everything fetched is checked against a hash; nothing is built
-but this project. What was made is written down last, so an interrupted set-up is repeated.
+distribution's Chromium and Neovim where they are missing and it may. Everything fetched is checked against a hash;
+nothing is built but this project. What was made is written down last, so an interrupted set-up is repeated.
 
     python3 tools/setup.py run     what custody needs to run
     python3 tools/setup.py dev     that, and what its tests and checks need: the islands' packages and a browser too
@@ -31,7 +31,7 @@ MADE_FROM = "made-from"
 """The file in an environment that says what it was made from; only a finished environment has it."""
 
 RUN_EXTRAS = ("--extra", "github", "--extra", "postgres")
-EXTRAS = ("--extra", "agents", "--extra", "mcp", "--extra", "otel", "--extra", "vector", *RUN_EXTRAS)
+EXTRAS = ("--extra", "agents", "--extra", "lsp", "--extra", "mcp", "--extra", "otel", "--extra", "vector", *RUN_EXTRAS)
 LOCK_FILES = {"run": ("server.lock",), "dev": ("dev.lock", "postgres.lock", "ray.lock")}
 LOCK_SOURCES = {
     "uv.lock": ("--group", "uv"),
@@ -40,7 +40,11 @@ LOCK_SOURCES = {
     "postgres.lock": ("--group", "postgres", "--constraints", "requirements/dev.lock"),
     "ray.lock": ("--group", "ray", "--constraints", "requirements/dev.lock"),
 }
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PROGRAMS = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    "neovim": ("nvim",),
+}
+"""Packages of the distribution that tests use, each with the names of its program."""
 BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 """Where distributions keep the certificates that they trust."""
 PIP_TO_UV = {
@@ -60,7 +64,7 @@ def main(wanted: str) -> None:
             make_environment(wanted)
         if wanted == "dev":
             make_web()
-            have_browser()
+            have_programs()
 
 
 def make_environment(wanted: str) -> None:
@@ -106,20 +110,28 @@ def machine_certificates() -> str | None:
     return next((place for place in places if place and Path(place).is_file()), None)
 
 
-def have_browser() -> None:
-    """Install the distribution's Chromium if it is missing and permitted; otherwise its tests report NOT RUN."""
+def have_programs() -> None:
+    """Install the distribution's Chromium and Neovim where missing and permitted; else their tests report NOT RUN."""
     apt = shutil.which("apt-get")
-    if any(map(shutil.which, BROWSERS)) or apt is None or os.geteuid() != 0:
+    if apt is None or os.geteuid() != 0:
         return
-    say("installing the distribution's Chromium for the browser tests (once)")
+    for package, names in PROGRAMS.items():
+        have_program(apt, package, names)
+
+
+def have_program(apt: str, package: str, names: Sequence[str]) -> None:
+    """Install a package of the distribution unless a program with one of these names is here."""
+    if any(map(shutil.which, names)):
+        return
+    say(f"installing the distribution's {package} for its tests (once)")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    install = [apt, "install", "--quiet", "--yes", "--no-install-recommends", "chromium"]
+    install = [apt, "install", "--quiet", "--yes", "--no-install-recommends", package]
     # The list of packages may be outdated and name versions that are gone: update it and try again.
     for command in (install, [apt, "update", "--quiet"], install):
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
-        if any(map(shutil.which, BROWSERS)):
+        if any(map(shutil.which, names)):
             return
-    say("no Chromium could be installed")
+    say(f"no {package} could be installed")
 
 
 def lock_files(wanted: str) -> Sequence[str]:

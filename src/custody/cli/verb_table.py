@@ -27,6 +27,8 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
         "Set up": MappingProxyType(
             {
                 "demo": "Run every command on a sample repository.",
+                "mcp": "Serve an agent: read-only tools about this repository.",
+                "lsp": "Serve an editor: hovers, lenses and diagnostics.",
                 "init": "Set up recording for agents in this repository.",
                 "uninstall": "Remove what 'custody init' added to settings and hooks.",
                 "record": "Record one event of an agent.",
@@ -86,6 +88,8 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "import": "custody.cli.import_",
         "init": "custody.intake.cli.setup",
         "log": "custody.ledger.cli",
+        "lsp": "custody.lsp.cli",
+        "mcp": "custody.mcp.cli",
         "project": "custody.server.cli.groups",
         "pull": "custody.share.cli",
         "push": "custody.share.cli",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -358,6 +358,21 @@ class Repository(Struct, frozen=True):
         ):
             repository = replace(self, place=replace(self.place, more_objects=work.objects), connections=None)
             yield WorkCommit(repository, work.commit, work.left_out)
+
+    @contextmanager
+    def with_draft(self, contents: Mapping[RepoPath, bytes], message: str) -> Iterator[WorkCommit]:
+        """Yield files that are not on disk as a commit on top of HEAD, in a folder that is deleted afterwards."""
+        from custody.git.draft_commit import DraftRequest, make_draft_commit
+        from custody.git.work_commit import SealedObjects
+
+        parent = self.head().commit
+        request = DraftRequest(self.place, parent, contents, message)
+        with self.objects() as objects, ExitStack() as stack:
+            entries = () if parent is None else stack.enter_context(self.tree(parent))
+            sealed = SealedObjects(objects, self.look_up)
+            with make_draft_commit(request, entries, sealed) as draft:
+                place = replace(self.place, more_objects=draft.objects)
+                yield WorkCommit(replace(self, place=place, connections=None), draft.commit, ())
 
     @property
     def _open(self) -> Git:

@@ -173,7 +173,7 @@ def make_work_tree_commit(request: WorkCommitRequest, user: Git, sealed: SealedO
         tree = _write_work_tree_objects([file for file in known if isinstance(file, IndexedFile)], private, sealed)
         commit = private.write(
             "commit",
-            _encode_work_commit(tree, request.parent, _read_parent_commit_time(request.parent, sealed.objects)),
+            encode_work_commit(tree, request.parent, read_parent_commit_time(request.parent, sealed.objects)),
         )
         left_out = sorted((file for file in known if isinstance(file, NoWorkFile)), key=lambda file: file.path)
         yield WorkTreeCommit(private.objects, CommitSha(commit), tuple(left_out))
@@ -205,7 +205,7 @@ def _write_work_tree_objects(files: Iterable[IndexedFile], private: PrivateRepos
     return root
 
 
-def _read_parent_commit_time(parent: CommitSha | None, objects: ObjectReader[Object]) -> int:
+def read_parent_commit_time(parent: CommitSha | None, objects: ObjectReader[Object]) -> int:
     """Return the time of the parent, which the commit uses as its own."""
     if parent is None:
         return 0
@@ -216,8 +216,9 @@ def _read_parent_commit_time(parent: CommitSha | None, objects: ObjectReader[Obj
     return at.seconds if at else 0
 
 
-def _encode_work_commit(tree: str, parent: CommitSha | None, seconds: int) -> bytes:
+def encode_work_commit(tree: str, parent: CommitSha | None, seconds: int, message: bytes = MESSAGE) -> bytes:
+    """Return a commit at this time, without an author."""
     at = b"%d +0000" % max(0, seconds)
     parents = [b"parent " + parent.encode("ascii")] if parent else []
     heads = (b"tree " + tree.encode("ascii"), *parents, b"author %s %s" % (NOT_COMMITTED, at))
-    return b"\n".join((*heads, b"committer %s %s" % (NOT_COMMITTED, at), b"", MESSAGE))
+    return b"\n".join((*heads, b"committer %s %s" % (NOT_COMMITTED, at), b"", message))

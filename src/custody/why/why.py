@@ -74,25 +74,30 @@ def why(workspace: Workspace, file: str, line: int, *, revision: str | None = No
     commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
     # Only profile 'lineage' knows the commits that a line came through.
     with open_attribution(workspace, "lineage") as evidence:
-        version = evidence.version(path, commit)
-        if not 1 <= line <= len(version.lines):
-            hint = f"the file has {count_noun(len(version.lines), 'line')}"
-            raise InputError(f"'{path.display}' has no line {line}", hint=hint)
-        (answer,) = LineAttributor(evidence).of(version, [Lines(line, line)])
-        changes = LineChanges(evidence, version, commits=True)
-        chain = _Chain(evidence, version, answer, BlameReporter(evidence).attribution(answer, changes))
-        links = list(chain.links())
+        report = trace_line(evidence, evidence.version(path, commit), line)
         evidence.save()
-        gaps = [link.why for link in links if isinstance(link, EndLink)]
-        return WhyReport(
-            path=path.display,
-            line=line,
-            revision=commit,
-            rules_digest=format_digest(evidence.digest),
-            chain=links,
-            ends="; ".join(gaps),
-            notes=list(evidence.history.searched.limits),
-        )
+        return report
+
+
+def trace_line(evidence: AttributionContext, version: FileVersion, line: int) -> WhyReport:
+    """Return the chain from one line of a version back to its prompt."""
+    if not 1 <= line <= len(version.lines):
+        hint = f"the file has {count_noun(len(version.lines), 'line')}"
+        raise InputError(f"'{version.path.display}' has no line {line}", hint=hint)
+    (answer,) = LineAttributor(evidence).of(version, [Lines(line, line)])
+    changes = LineChanges(evidence, version, commits=True)
+    chain = _Chain(evidence, version, answer, BlameReporter(evidence).attribution(answer, changes))
+    links = list(chain.links())
+    gaps = [link.why for link in links if isinstance(link, EndLink)]
+    return WhyReport(
+        path=version.path.display,
+        line=line,
+        revision=version.commit,
+        rules_digest=format_digest(evidence.digest),
+        chain=links,
+        ends="; ".join(gaps),
+        notes=list(evidence.history.searched.limits),
+    )
 
 
 class _Chain:

@@ -200,6 +200,21 @@ class BlameReporter:
 
             version = FileVersion(path, commit, commit or self._evidence.repository.head().commit, texts, ())
             changes = LineChanges(self._evidence, version, commits=False)
+        return self._report(path, commit, texts, answers, changes)
+
+    def blame_version(self, version: FileVersion, line_ranges: Sequence[Lines] = ()) -> BlameResult:
+        """Return the report on a version of a file, always in profile ``lineage``."""
+        answers = LineAttributor(self._evidence, is_brief=self._is_brief).of(version, line_ranges)
+        return self._report(version.path, version.commit, version.texts, answers, None)
+
+    def _report(
+        self,
+        path: RepoPath,
+        commit: CommitSha | None,
+        texts: Sequence[str],
+        answers: Sequence[LineAnswer],
+        changes: "LineChanges | None",
+    ) -> BlameResult:
         blocks = [self.attribution(answer, changes) for answer in answers]
         is_document = self._evidence.rules.profile == "document"
         report = BlameReport(

@@ -109,6 +109,12 @@ class AttributionContext:
         old = [] if head is None else self.history.version(head, path)
         return FileVersion(path, None, head, texts, self._explain_uncommitted_lines(path, old, committed, texts))
 
+    def use_buffers(self, buffers: tuple[WorkFile, ...]) -> None:
+        """Answer from now on about these texts of an editor, instead of those on disk."""
+        self.workspace = replace(self.workspace, buffers=buffers)
+        if "history" in self.__dict__:
+            self.history.use_repository(self.repository)
+
     def find_line_in_base(self, version: FileVersion, line: int) -> int:
         """Return the line's number in the commit below ``version``; the same number if the line is new."""
         if version.commit is not None or version.base is None:

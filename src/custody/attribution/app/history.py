@@ -196,6 +196,10 @@ class History:
         """The rules, and the time from which on commits are read: versions stored for others do not apply."""
         self._window_ns = int(self._rules.window_hours_after * HOUR_NS)
 
+    def use_repository(self, repository: Repository) -> None:
+        """Read files of the work tree from ``repository``, which may hold other texts of an editor."""
+        self._repository = repository
+
     def version(self, commit: CommitSha, path: RepoPath, *, keyed: bool = True) -> list[VersionLine]:
         """Return every line of ``path`` as of ``commit`` with its origin; empty without such a file.
 
