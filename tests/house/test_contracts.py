@@ -239,6 +239,10 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("dupes/app/planted_{n}.py", "import rensa"),
         ("sketch/planted_{n}.py", "import rensa"),
     ],
+    "syntax": [
+        ("attribution/planted_{n}.py", "import pygments"),
+        ("server/pages/planted_{n}.py", LOADED_LATE.format("pygments")),
+    ],
     "matrices": [
         ("cite/near_copies.py", LOADED_LATE.format("numpy")),
         ("graph/planted_{n}.py", "import numpy"),

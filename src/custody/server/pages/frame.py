@@ -7,13 +7,14 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import Struct
 
 from custody import __version__
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun, noun_for_count
 from custody.server.pages import charts, phrases
 from custody.server.pages.icons import render_icon
@@ -64,6 +65,12 @@ def load_page_assets() -> dict[str, Asset]:
     return assets
 
 
+FOLDERS = {"change": ("changes", "name")}
+"""The pages with a path of their own for each object, and the parameter that it holds."""
+_DOT_SEGMENT = lazy_pattern(r"(^|/)\.{0,2}(/|$)|[\\\x00-\x1f]")
+"""Browsers resolve dot segments and empty ones, and take a backslash for a slash."""
+
+
 class PageLinks(Protocol):
     """The URLs of pages and built files, in a service or in a report."""
 
@@ -88,7 +95,13 @@ class ServedLinks:
 
     def find_page_url(self, page: str, params: dict[str, str]) -> str:
         """Return the URL of a page with its parameters."""
-        return f"/{page}?{urlencode(params)}" if params else f"/{page}"
+        path, rest = FOLDERS.get(page, (page, ""))
+        value = params.get(rest, "")
+        if value and not _DOT_SEGMENT.search(value):
+            path, params = f"{path}/{quote(value)}", {key: text for key, text in params.items() if key != rest}
+        else:
+            path = page
+        return f"/{path}?{urlencode(params)}" if params else f"/{path}"
 
     def asset(self, name: str) -> str:
         """Return the URL of a built file, which contains its digest."""
@@ -204,8 +217,14 @@ def load_template_environment() -> Environment:
         block=render_data_island, form=phrases, count_noun=count_noun, noun_for_count=noun_for_count, charts=charts
     )
     environment.globals.update(icon=render_icon)
-    environment.filters.update(short=shorten_page_text)
+    environment.filters.update(
+        short=shorten_page_text, ucfirst=lambda text: f"{text[:1].upper()}{text[1:]}", decoded=_decode_name
+    )
     return environment
+
+
+def _decode_name(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def _escape_template_value(value: object) -> object:

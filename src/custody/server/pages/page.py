@@ -12,6 +12,7 @@ from custody.server.app.questions import Note
 from custody.server.page_data.cache import StateCache
 from custody.server.page_data.changes import ClusterMemory, VerdictMemory
 from custody.server.page_data.graph import GraphMemory
+from custody.server.page_data.review import DiffMemory, ReviewMemory
 from custody.server.page_data.sessions import SessionMemory
 from custody.server.page_data.site import SiteMemory
 from custody.server.page_data.trust import EstimatorMemory, TrialMemory
@@ -29,6 +30,9 @@ SHARES_CACHED_MAX = 8
 DECISIONS_CACHED_NS = 120 * 1_000_000_000
 """Maximum age of results that are computed from every decision, since scores decay with time."""
 
+DIFFS_CACHED_NS = 10 * 1_000_000_000
+"""Maximum age of the diff of a change: a name may mean another commit soon."""
+REVIEWS_CACHED_MAX = 32
 SITE_CACHED_NS = 30 * 1_000_000_000
 """Maximum age of the repository's name and whether agents are recorded."""
 
@@ -47,6 +51,8 @@ class PageMemory:
         self.graph = GraphMemory()
         self.sessions: SessionMemory = StateCache()
         self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
+        self.diffs: DiffMemory = StateCache(ns_max=DIFFS_CACHED_NS)
+        self.reviews: ReviewMemory = StateCache(most=REVIEWS_CACHED_MAX)
         self.site: SiteMemory = StateCache(ns_max=SITE_CACHED_NS)
         self.trials: TrialMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
 

@@ -16,8 +16,16 @@ from custody.server.form_token import make_form_token
 from custody.server.gatekeeper import is_over_tls, make_token_cookie_name
 from custody.server.page_data.site import PageSite, read_page_site
 from custody.server.page_data.work import WorkProgress
-from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Asset, Frame, PageEnvironment, ServedLinks, load_page_assets, render_page_view
+from custody.server.pages.book import BY_NAME, PAGES
+from custody.server.pages.frame import (
+    FOLDERS,
+    Asset,
+    Frame,
+    PageEnvironment,
+    ServedLinks,
+    load_page_assets,
+    render_page_view,
+)
 from custody.server.pages.overview import encode_page_refresh_state
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, accepts_html_page, encode_problem_page
@@ -39,7 +47,11 @@ CACHE_FOREVER = "public, max-age=31536000, immutable"
 def make_page_endpoints() -> tuple[Endpoint, ...]:
     """Return the endpoints of pages, built files and signing in; the OpenAPI document leaves them out."""
     return (
-        *(_make_page_endpoint(page) for page in PAGES),
+        *(_make_page_endpoint(page, f"/{page.name}") for page in PAGES),
+        *(
+            _make_page_endpoint(BY_NAME[name], f"/{path}/{{{rest}:path}}", rest)
+            for name, (path, rest) in FOLDERS.items()
+        ),
         *(_make_asset_endpoint(asset) for asset in load_page_assets().values()),
         Endpoint(
             method="GET",
@@ -73,9 +85,13 @@ def make_page_endpoints() -> tuple[Endpoint, ...]:
     )
 
 
-def _make_page_endpoint(page: Page) -> Endpoint:
+def _make_page_endpoint(page: Page, path: str, rest: str | None = None) -> Endpoint:
+    """Return the endpoint of a page; ``rest`` is the parameter that the path holds."""
+
     async def handle(call: EndpointCall) -> HttpAnswer:
         texts = {name: call.text(name) for name in page.takes}
+        if rest is not None:
+            texts[rest] = str(call.request.path_params[rest]).removeprefix("/")
         values = {name: value for name, value in texts.items() if value}
         params = PageParams(values, _make_page_note(call), call.service.memory)
         form_token = _make_page_form_token(call)
@@ -108,8 +124,8 @@ def _make_page_endpoint(page: Page) -> Endpoint:
 
     return Endpoint(
         method="GET",
-        path=f"/{page.name}",
-        name=f"page-{page.name}",
+        path=path,
+        name=f"page-{page.name}" if rest is None else f"page-{page.name}-{rest}",
         summary=f"Show the page '{page.label or page.name}'.",
         scope=TokenScope.READ,
         handle=handle,

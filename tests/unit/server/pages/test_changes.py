@@ -127,13 +127,13 @@ def test_a_cluster_marks_what_to_keep_and_leads_to_the_evidence(world: World) ->
 
 def test_a_change_shows_its_duplicates_and_stores_no_evidence(world: World) -> None:
     html = rendered(world.workspace, "change", name="#2")
-    words = words_of(html)
-    assert "Retry step 3" in words
-    assert f"/evidence?change={world.heads[1]}&amp;other={world.heads[0]}" in html
-    assert "src/app.py" in words
+    assert "src/app.py" in words_of(html) and f"/change-duplicates?name={world.heads[1]}" in html
+    duplicates = rendered(world.workspace, "change-duplicates", name="#2")
+    assert "Retry step 3" in words_of(duplicates)
+    assert f"/evidence?change={world.heads[1]}&amp;other={world.heads[0]}" in duplicates
     with world.workspace.reading() as store:
         assert DupesTables(store).evidence(world.heads[1]) == []
-    assert "No duplicates found: compared" in words_of(rendered(world.workspace, "change", name="#3"))
+    assert "No duplicates found: compared" in words_of(rendered(world.workspace, "change-duplicates", name="#3"))
 
 
 def test_a_page_shows_what_the_command_reports(world: World) -> None:
@@ -289,7 +289,7 @@ def test_without_a_repository_indexed_changes_are_listed(world: World) -> None:
     assert "1 cluster among" in words_of(rendered(team, "changes-clusters"))
     assert "Which change to keep is unknown" in words_of(rendered(team, "cluster", name="#1"))
     words = words_of(rendered(team, "change", name="#1"))
-    assert "custody gate" in words
+    assert "custody review main.." in words
     assert "has no repository" in words_of(rendered(team, "change-verdict", change="#1"))
 
 
