@@ -45,9 +45,15 @@ judge() { "$custody" gate "$range" --description "$work/description" "$@"; }
 status=0
 judge --json > "$work/verdict.json" || status=$?
 [[ $status -le 1 ]] || fail "custody failed with exit status $status"
-judge --format markdown >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" || true
-if [[ "${CUSTODY_ANNOTATIONS:-true}" == true ]]; then
-  judge --format annotations || true
+# The review may be uploaded for a comment, so it has no texts of prompts.
+if "$custody" review "$range" --description "$work/description" --no-prompts --json > "$work/review.json"; then
+  "$custody" review --from "$work/review.json" --format markdown >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" || true
+  if [[ "${CUSTODY_ANNOTATIONS:-true}" == true ]]; then
+    "$custody" review --from "$work/review.json" --format annotations || true
+  fi
+  echo "review=$work/review.json" >> "${GITHUB_OUTPUT:-/dev/stdout}"
+else
+  echo "::warning title=custody::the review could not be made; the verdict is in the outputs"
 fi
 if [[ -n "${CUSTODY_SARIF:-}" ]]; then
   rm -f -- "$CUSTODY_SARIF"  # the change may have added a link of that name

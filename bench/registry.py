@@ -20,6 +20,7 @@ from bench import (
     graph_next,
     hook,
     install,
+    mcp_agents,
     otlp,
     pages,
     peers,
@@ -38,6 +39,7 @@ from bench import (
     tenants,
     trust,
     trust_growth,
+    warm,
 )
 from bench.attribution import command as attribution
 from bench.growth import Growth
@@ -86,6 +88,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "graph": graph.main,
         "graph-next": graph_next.main,
         "install-size": install.main,
+        "mcp-agents": mcp_agents.main,
         "otlp": otlp.main,
         "pages": pages.main,
         "peers": peers.main,
@@ -98,5 +101,6 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "tenancy": tenancy.main,
         "tenants": tenants.main,
         "trust": trust.main,
+        "warm-why": warm.main,
     }
 )

@@ -16,11 +16,11 @@ def test_the_share_and_the_verdicts_load_without_findings(look: Look, theme: str
     window = look(theme=theme)
     window.go("/overview")
     page = window.settled()
-    assert "written by agents" in page.inner_text(".share")
-    assert page.locator(".share svg.chart").count() == 2
+    assert "written by agents" in page.inner_text(".tiles")
+    assert page.locator(".growth svg.chart").count() == 2
     paint = "one => getComputedStyle(one)[one.tagName === 'rect' ? 'fill' : 'backgroundColor']"
-    unknown = ("svg.bar rect.k-none", "svg.chart rect.k-none >> nth=0", ".swatch.k-none")
-    assert len({page.locator(f".share {one}").evaluate(paint) for one in unknown}) == 1
+    unknown = ("svg.chart rect.k-none >> nth=0", ".swatch.k-none")
+    assert len({page.locator(f".growth {one}").evaluate(paint) for one in unknown}) == 1
     assert page.locator("section[aria-labelledby=open] tbody tr").count() == 7
     page.wait_for_selector("section[aria-labelledby=open] >> text=Can merge", timeout=60_000)
     assert findings(page) == []

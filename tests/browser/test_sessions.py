@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Look
-from tests.builders.browser import findings, on_paper
+from tests.builders.browser import PHONE, findings, on_paper
 from tests.builders.long_pages import long_calls
 from tests.builders.service import Started, started
 
@@ -53,20 +53,44 @@ def test_paging_forward_and_back(look: Look) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_session_has_its_tree_without_findings(look: Look, theme: str) -> None:
+def test_a_session_has_its_timeline_and_its_tree_without_findings(look: Look, theme: str) -> None:
     window = look(theme=theme)
     page = window.go("/sessions")
     page.locator("#sessions-list tbody tr", has_text="c0ffee00").locator("a").click()
     page.wait_for_url("**/session?*")
     window.settled()
-    assert top(page)[:2] == ["claude-code", "turn 1"]
+    assert page.locator(".evs .prompt").count() >= 1
     assert "src/till/prices.py" in page.inner_text("section[aria-labelledby=edited]")
+    assert "still there" in page.inner_text("section[aria-labelledby=alive]")
+    assert findings(page) == []
+    page.click("nav[aria-label=View] a:has-text('Call tree')")
+    page.wait_for_selector("#tree [role=treeitem]")
+    assert top(page)[:2] == ["claude-code", "turn 1"]
+    assert findings(page) == []
+
+
+def test_a_long_timeline_shows_200_rows_and_more_on_demand_by_keyboard(look: Look, long_one: Started) -> None:
+    window = look(long_one, size=PHONE)
+    page = window.go("/session?id=s1")
+    window.settled()
+    rows = page.locator(".evs > .ev")
+    assert rows.count() == 200
+    content, view = window.wide()
+    assert content <= view
+    page.locator("#timeline-more a").focus()
+    page.keyboard.press("Enter")
+    rows.nth(200).wait_for()
+    assert rows.count() > 200
+    page.click("nav[aria-label=Rows] a:has-text('Failed')")
+    page.wait_for_url("**show=failed")
+    assert page.locator(".evs .bad").count() > 0
+    assert page.locator(".evs .ev:not(.prompt):not(.bad)").count() == 0
     assert findings(page) == []
 
 
 def test_a_long_tree_is_printed_completely_or_names_its_rows(look: Look, long_one: Started) -> None:
     window = look(long_one)
-    page = window.go("/session?id=s1")
+    page = window.go("/session?id=s1&view=tree")
     window.settled()
     folded = on_paper(page)
     assert len(folded.rows) > 300 and folded.words == []
@@ -82,7 +106,7 @@ def test_a_long_tree_is_printed_completely_or_names_its_rows(look: Look, long_on
 
 def test_ten_thousand_calls_are_few_nodes(look: Look, long_one: Started) -> None:
     window = look(long_one)
-    page = window.go("/session?id=s1")
+    page = window.go("/session?id=s1&view=tree")
     window.settled()
     assert window.nodes() <= NODES_MAX
     page.click("[data-tree=open]")
@@ -99,7 +123,7 @@ def test_ten_thousand_calls_are_few_nodes(look: Look, long_one: Started) -> None
 
 def test_equal_calls_share_one_line_until_expanded(look: Look, long_one: Started) -> None:
     window = look(long_one)
-    page = window.go("/session?id=s1")
+    page = window.go("/session?id=s1&view=tree")
     window.settled()
     run = page.locator("#tree [role=treeitem]", has_text="×30").first
     assert run.get_attribute("aria-expanded") == "false"
@@ -123,7 +147,7 @@ def test_equal_calls_share_one_line_until_expanded(look: Look, long_one: Started
 
 def test_finding_a_failed_call_and_a_name(look: Look, long_one: Started) -> None:
     window = look(long_one)
-    page = window.go("/session?id=s1&call=c5010")
+    page = window.go("/session?id=s1&view=tree&call=c5010")
     window.settled()
     assert page.locator("#tree .wanted").is_visible()
     page.click("[data-tree=failed]")
@@ -139,7 +163,7 @@ def test_hostile_names_are_shown_as_text(look: Look, long_one: Started) -> None:
     page.locator("#sessions-list tbody tr", has_text="שלום").locator("a").click()
     page.wait_for_url("**/session?*")
     window.settled()
-    assert "<img src=x onerror=alert(1)>⟨202E⟩evil" in page.inner_text("#tree")
+    assert "<img src=x onerror=alert(1)>⟨202E⟩evil" in page.inner_text(".evs")
     assert page.locator("main img").count() == 0
     content, view = window.wide()
     assert content <= view
@@ -151,7 +175,7 @@ def test_without_javascript_the_calls_are_a_list(look: Look, long_one: Started) 
     context = window.page.context.browser.new_context(java_script_enabled=False)  # type: ignore[union-attr]
     context.add_cookies([{"name": "custody_token", "value": long_one.token, "url": window.address}])
     page = context.new_page()
-    page.goto(f"{window.address}/session?id=s1")
+    page.goto(f"{window.address}/session?id=s1&view=tree")
     assert "the first 200 rows of 10,021" in page.inner_text("main")
     context.close()
 

@@ -61,7 +61,12 @@ from custody.people.wire import ReadReport, ReadShareReport
 from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
 from custody.search.wire import SearchReport
-from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
+from custody.server.github.shapes import (
+    GitHubBackfillReport,
+    GitHubCommentReport,
+    GitHubConnectReport,
+    GitHubListReport,
+)
 from custody.server.wire.tenancy import (
     PagesReport,
     ProjectInitReport,
@@ -131,6 +136,8 @@ REPORTS: tuple[type[Report], ...] = (
     GateReport,
     ReviewReport,
     GitHubBackfillReport,
+    GitHubCommentReport,
+    GitHubCommentReport,
     GitHubConnectReport,
     GitHubListReport,
     GraphRunReport,

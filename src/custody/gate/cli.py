@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from msgspec import Struct
-from msgspec.structs import replace
 
 from custody import __version__
 from custody.core.errors import InputError
@@ -22,37 +21,20 @@ from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, t
 
 if TYPE_CHECKING:
     from custody.gate.app.gate import GateRequest
-    from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport
+    from custody.gate.app.reading_order import ReadingOrder
+    from custody.gate.wire.report import GateReport, ReasonReport
     from custody.trust.wire import AgentApproval
     from custody.workspace.workspace import Workspace
 
 
 SHA_DIGITS = 7
-STRONGEST_SHOWN_MAX = 2
-PLACES_SHOWN_MAX = 3
+HUNKS_SHOWN_MAX = 10
 REMOVALS_SHOWN_MAX = 3
 PLACE_COLUMNS_MIN = 12
 NUMBER_COLUMNS = 6
+CODE_COLUMNS = 24
 REASON_INDENT = "    "
-SEVERITIES = ("high", "medium")
-SEVERITY_ROLES: Mapping[str, Role] = MappingProxyType({"high": "bad", "medium": "warn"})
-PLACE_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "ATTR-UNSEEN": "author not checked",
-        "ATTR-NONE": "nothing shows who wrote it",
-        "ATTR-SELF": "a person's only by their own account",
-        "ATTR-WEAK": "weak evidence of who wrote it",
-        "ATTR-SHARE": "written by agents",
-        "TRUST-UNKNOWN": "written by an unknown agent",
-        "CITE-UNSEEN": "citations not checked",
-        "CITE-UNCITED": "too few citations",
-        "CITE-BROKEN": "broken citation",
-        "CITE-UNREAD": "source not read, or it does not support this",
-        "CITE-MISSING": "names something that does not exist",
-        "GRAPH-UNUSUAL": "changed after unusual tool calls",
-    }
-)
-"""The problem at one place, in few words; the sentences of reasons are about all places."""
+RISK_ROLES: Mapping[str, Role] = MappingProxyType({"high": "bad", "medium": "warn", "low": "muted"})
 DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
 """More is not read; the gate rejects far less as too large."""
 
@@ -135,7 +117,7 @@ def gate_command(  # noqa: PLR0913 - one for each option
       custody gate origin/main --format statement --sign-key ci --out v.json
     """
     from custody.core.wire.report import encode_report
-    from custody.gate.app.gate import GateRequest, gate
+    from custody.gate.app.gate import GateRequest, judge_change
     from custody.workspace.machine import open_atomic_file
 
     if worktree == (change is not None):
@@ -149,8 +131,9 @@ def gate_command(  # noqa: PLR0913 - one for each option
     text = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
     workspace = open_command_workspace(ctx)
     request = GateRequest(change=change, description=text, budget="look" if no_reserve or worktree else "reserve")
-    report = gate(workspace, request)
-    lines = render_verdict(report, current_screen(workspace), _name_change(change), verbose=verbose)
+    with judge_change(workspace, request) as judged:
+        report, order = judged.report, judged.make_order()
+    lines = render_verdict(report, order, current_screen(workspace), name_change(change), verbose=verbose)
     if form is None and out is None:
         return print_command_report(report, lines, as_json=as_json)
     data = (
@@ -166,7 +149,7 @@ def gate_command(  # noqa: PLR0913 - one for each option
     return print_command_report(report, lines, as_json=False)
 
 
-def _name_change(change: str | None) -> str:
+def name_change(change: str | None) -> str:
     """Return the change as the user named it, with the head that a base alone implies."""
     if change is None:
         return "the work tree"
@@ -188,8 +171,10 @@ def _encode_verdict_output(
     return encode_verdict_statement(report, key)
 
 
-def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: bool = False) -> Iterator[TextLine]:
-    """Yield the verdict, its strongest reasons, the places to read, every reason, and the authors of added lines.
+def render_verdict(
+    report: GateReport, order: ReadingOrder, screen: Screen, change: str, *, verbose: bool = False
+) -> Iterator[TextLine]:
+    """Yield the verdict, its strongest reasons, the hunks to read, every reason, and the authors of added lines.
 
     ``verbose`` prints reasons and agents in full where a terminal would cut them.
     """
@@ -197,9 +182,9 @@ def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: 
     yield from _render_verdict_title(report, screen, change)
     yield ""
     if reasons:
-        yield from _wrap_for_screen(_summarize_reasons(reasons), screen)
+        yield from _wrap_for_screen(order.summary, screen)
         yield ""
-    if places := list(_render_places(reasons, screen)):
+    if reasons and (places := list(_render_places(order, screen))):
         yield from (StyledText("Read these first", "strong"), *places, "")
     if reasons:
         yield StyledText("Reasons", "strong")
@@ -245,73 +230,54 @@ def _render_change_size(report: GateReport) -> str:
     return " ".join(filter(None, (plus, minus, files)))
 
 
-def _summarize_reasons(reasons: Sequence[ReasonReport]) -> str:
-    """Return one sentence with the two strongest reasons; the first of each code, so that it does not repeat itself."""
-    strongest = list({reason.code: reason for reason in reversed(reasons)}.values())[::-1][:STRONGEST_SHOWN_MAX]
-    sentence = ", and ".join(reason.sentence.rstrip(".") for reason in strongest)
-    is_named = sentence.split(" ", 1)[0].endswith(":")  # a sentence about an agent or a file begins with its name
-    return f"{sentence if is_named else sentence[:1].upper() + sentence[1:]}."
-
-
 def _wrap_for_screen(text: str, screen: Screen) -> list[str]:
     """Return ``text`` in lines that fit a terminal; one line elsewhere."""
     return wrap_text(text, screen.columns) if screen.is_terminal else [text]
 
 
-def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[TextLine]:
-    """Yield the first places of each reason that has some, the severe ones first; a wide screen shows codes."""
-    from custody.gate.app.gate import find_reason_severity
+class ReadingRow(Struct, frozen=True, kw_only=True):
+    """One row of a reading order: the risk, the place, and the rules that fired, the strongest first."""
 
-    rows = [
-        (find_reason_severity(reason), place, words, reason.code)
-        for reason in reasons
-        for place, words in _list_reason_places(reason)
-    ]
-    rows.sort(key=lambda row: SEVERITIES.index(row[0]))
+    level: str
+    path: str
+    place: str
+    words: Sequence[str]
+    codes: Sequence[str]
+
+
+def render_reading_rows(rows: Sequence[ReadingRow], screen: Screen) -> Iterator[TextLine]:
+    """Yield a numbered row for each; a narrow screen shows the strongest rule, a wide one all that fit and codes."""
     room = max(PLACE_COLUMNS_MIN, screen.columns // 2 - NUMBER_COLUMNS)
-    places = [screen.link_file(screen.cut_start(_name_place(place), room), place.path) for _, place, _, _ in rows]
+    places = [screen.link_file(screen.cut_start(row.place, room), row.path) for row in rows]
+    codes = [screen.cut(", ".join(row.codes[:2]), CODE_COLUMNS) for row in rows] if screen.is_wide else []
     taken = NUMBER_COLUMNS + max((text_columns(place.text) for place in places), default=0) + 2
-    taken += max((len(severity) for severity, *_ in rows), default=0) + 2
-    if screen.is_wide:
-        taken += max((len(code) for *_, code in rows), default=0) + 2
+    taken += max((len(row.level) for row in rows), default=0) + 2
+    taken += max(map(len, codes), default=0) + 2 if codes else 0
     table: list[list[Piece]] = []
-    for number, (place, (severity, _, words, code)) in enumerate(zip(places, rows, strict=True), 1):
-        row: list[Piece] = [f"  {number}", StyledText(severity, SEVERITY_ROLES[severity]), place]
-        row.append(screen.cut(words, max(screen.columns - taken, 1)))
-        table.append([*row, StyledText(code, "muted")] if screen.is_wide else row)
+    for number, (place, row) in enumerate(zip(places, rows, strict=True), 1):
+        words = " · ".join(row.words) if screen.is_wide else "".join(row.words[:1])
+        cells: list[Piece] = [f"  {number}", StyledText(row.level, RISK_ROLES[row.level]), place]
+        cells.append(screen.cut(words or "no reason", max(screen.columns - taken, 1)))
+        table.append([*cells, StyledText(codes[number - 1], "muted")] if codes else cells)
     yield from table_lines(table, screen)
 
 
-def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[PlaceReport, str]]:
-    """Yield the place and the words of each row; the last row of a reason counts the places left out."""
-    places = _join_adjacent_places(reason.places)
-    shown = places[:PLACES_SHOWN_MAX]
-    more = len(places) - len(shown)
-    for at, place in enumerate(shown, 1):
-        rest = f", and {count_noun(more, 'more place')}" if more and at == len(shown) else ""
-        is_file = reason.code == "ATTR-NONE" and place.start_line is None
-        words = "no recorded edit made it what it is" if is_file else PLACE_WORDS.get(reason.code, reason.sentence)
-        yield place, f"{words}{rest}"
-
-
-def _join_adjacent_places(places: Sequence[PlaceReport]) -> list[PlaceReport]:
-    """Return the places with adjacent lines of a file as one."""
-    joined: list[PlaceReport] = []
-    for place in places:
-        last = joined[-1] if joined else None
-        is_next = last is not None and last.path == place.path and last.end_line is not None
-        if is_next and last is not None and last.end_line is not None and place.start_line == last.end_line + 1:
-            joined[-1] = replace(last, end_line=place.end_line)
-        else:
-            joined.append(place)
-    return joined
-
-
-def _name_place(place: PlaceReport) -> str:
-    if place.start_line is None:
-        return place.path
-    end = "" if place.end_line in (None, place.start_line) else f"-{place.end_line}"
-    return f"{place.path}:{place.start_line}{end}"
+def _render_places(order: ReadingOrder, screen: Screen) -> Iterator[TextLine]:
+    """Yield the first hunks that a rule fired for, in reading order; the others are counted."""
+    urgent = [hunk for hunk in order.hunks if hunk.risk.level.value != "low"]
+    rows = [
+        ReadingRow(
+            level=hunk.risk.level.value,
+            path=hunk.path,
+            place=hunk.path if hunk.lines is None else f"{hunk.path}:{hunk.lines}",
+            words=[factor.words for factor in hunk.risk.factors],
+            codes=[factor.code for factor in hunk.risk.factors],
+        )
+        for hunk in urgent[:HUNKS_SHOWN_MAX]
+    ]
+    yield from render_reading_rows(rows, screen)
+    if len(urgent) > len(rows):
+        yield StyledText(f"  {count_noun(len(urgent) - len(rows), 'more hunk')} (custody review lists them)", "muted")
 
 
 def _render_reason(reason: ReasonReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:

@@ -103,6 +103,8 @@ FACTOR_WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The words of each factor, the strongest first: the order decides between hunks of the same level."""
+NOT_MADE = "no recorded edit made it what it is"
+"""The words of ``ATTR-NONE`` for a file or a hunk without added lines."""
 HIGH_FACTORS = frozenset(("TRUST-REJECTED", "GRAPH-UNUSUAL", "STATEMENT-CONTRADICTED"))
 """Factors that show more than missing evidence."""
 LOW_FACTORS = frozenset(("SIZE-LARGE", "LINES-REMOVED", "ATTR-SHARE"))
@@ -162,7 +164,8 @@ def _find_risk_factors(facts: HunkFacts) -> Iterator[RiskFactor]:
     for reason in facts.reasons:
         code = reason.code.value
         if code in FACTOR_WORDS:
-            yield RiskFactor(code, _find_reason_risk(reason), FACTOR_WORDS[code])
+            words = NOT_MADE if code == "ATTR-NONE" and not facts.added else FACTOR_WORDS[code]
+            yield RiskFactor(code, _find_reason_risk(reason), words)
     if facts.is_author_unchecked and facts.added:
         yield _make_factor("ATTR-UNSEEN")
     if facts.is_tested_code and not (facts.tests is TestState.AFTER_EDIT and facts.is_test_believed):
@@ -191,6 +194,7 @@ def _find_diff_factors(facts: HunkFacts) -> Iterator[RiskFactor]:
 def _make_test_factor(state: TestState) -> RiskFactor:
     words = {
         TestState.NONE: "no test run recorded",
+        TestState.UNKNOWN: "no test run known",
         TestState.AFTER_EDIT: "tested after the last edit only by an imported or unbelieved record",
     }
     code = TEST_CODES[state]
@@ -276,14 +280,14 @@ def summarize_verdict(reasons: Sequence[Reason], passed: str) -> str:
 
 def _phrase_reason(reason: Reason) -> str:
     phrase = SUMMARY_PHRASES.get(reason.code.value)
-    return reason.sentence.rstrip(".") if phrase is None else phrase.format(where=_name_reason_files(reason))
+    if phrase is None or ("{where}" in phrase and not reason.spots):
+        return reason.sentence.rstrip(".")
+    return phrase.format(where=_name_reason_files(reason)) if reason.spots else phrase
 
 
 def _name_reason_files(reason: Reason) -> str:
     """Return the lines and the only file that a reason is about, or the number of files."""
     paths = {spot.path for spot in reason.spots}
-    if not paths:
-        return "the change"
     name = next(iter(paths)).rpartition("/")[2]
     name = name if len(name) <= NAME_CHARACTERS_MAX else f"{name[: NAME_CHARACTERS_MAX - 1]}…"
     files = name if len(paths) == 1 else count_noun(len(paths), "file")

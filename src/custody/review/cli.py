@@ -5,15 +5,23 @@ May touch the terminal. Calls use cases and renders their reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.gate.cli import VERDICT_LOOKS
+from custody.gate.cli import (
+    DESCRIPTION_BYTES_MAX,
+    RISK_ROLES,
+    SHA_DIGITS,
+    VERDICT_LOOKS,
+    ReadingRow,
+    name_change,
+    render_reading_rows,
+)
 from custody.review.app.words import (
     describe_authors,
     describe_calls,
@@ -25,13 +33,11 @@ from custody.review.app.words import (
 )
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import (
-    Piece,
     Role,
     Screen,
     StyledText,
     TextLine,
     escape_controls,
-    table_lines,
     text_columns,
     wrap_text,
 )
@@ -39,7 +45,6 @@ from custody.terminal.screen import (
 if TYPE_CHECKING:
     from custody.review.wire import HunkReport, ReviewReport
 
-RISK_ROLES: Mapping[str, Role] = MappingProxyType({"high": "bad", "medium": "warn", "low": "muted"})
 CARDS_SHOWN_MAX = 5
 """Cards on a terminal without ``-v``; the list shows every hunk."""
 LISTED_MAX = 20
@@ -60,10 +65,28 @@ TEST_ROLES: Mapping[str, Role] = MappingProxyType(
     type=click.Choice(["markdown", "annotations", "code-quality"]),
     help="Output for a pull request, a build log, or GitLab's code quality report.",
 )
+@click.option(
+    "--description",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Also check this description (- for stdin).",
+)
+@click.option("--from", "source", type=click.File("rb"), metavar="FILE", help="Show the JSON of an earlier review.")
+@click.option("--no-prompts", is_flag=True, help="Leave out the texts of prompts.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the card of every hunk.")
 @json_option
 @click.pass_context
-def review_command(ctx: click.Context, change: str | None, form: str | None, *, verbose: bool, as_json: bool) -> int:
+def review_command(  # noqa: PLR0913 - one for each option
+    ctx: click.Context,
+    change: str | None,
+    form: str | None,
+    description: BinaryIO | None,
+    source: BinaryIO | None,
+    *,
+    no_prompts: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
     """Show what to read in a change, the riskiest first.
 
     Each hunk has its reasons, its authors, the prompt, the calls that wrote it, the sources read before, and its tests.
@@ -81,23 +104,26 @@ def review_command(ctx: click.Context, change: str | None, form: str | None, *, 
 
     if form is not None and as_json:
         raise InputError("--format and --json are mutually exclusive", hint="pass one of them")
-    workspace = open_command_workspace(ctx)
-    report = review_change(workspace, ReviewRequest(change=change))
+    if source is not None and (change is not None or description is not None):
+        raise InputError("--from takes neither a change nor a description", hint="the file names its change")
+    if source is not None:
+        from custody.review.app.artifact import ARTIFACT_BYTES_MAX, decode_review
+
+        report, screen = decode_review(source.read(ARTIFACT_BYTES_MAX + 1)), current_screen()
+        change = f"{report.fork[:SHA_DIGITS]}..{report.head[:SHA_DIGITS]}"
+    else:
+        workspace = open_command_workspace(ctx)
+        text = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
+        request = ReviewRequest(change=change, description=text, with_prompts=not no_prompts)
+        report, screen = review_change(workspace, request), current_screen(workspace)
     if form is not None:
         from custody.review.app.forms import REVIEW_FORMS
 
         click.echo(REVIEW_FORMS[form](report), nl=False)
         return 0
-    lines = render_review(report, current_screen(workspace), name_change(change), verbose=verbose)
+    lines = render_review(report, screen, name_change(change), verbose=verbose)
     print_command_report(report, lines, as_json=as_json)
     return 0
-
-
-def name_change(change: str | None) -> str:
-    """Return the change as the user named it, with the head that a base alone implies."""
-    if change is None:
-        return "the work tree"
-    return change if ".." in change else f"{change}..HEAD"
 
 
 def render_review(report: ReviewReport, screen: Screen, change: str, *, verbose: bool = False) -> Iterator[TextLine]:
@@ -110,7 +136,7 @@ def render_review(report: ReviewReport, screen: Screen, change: str, *, verbose:
     yield ""
     yield StyledText("Read these first", "strong")
     listed = report.hunks if verbose else report.hunks[:LISTED_MAX]
-    yield from render_reading_order(listed, screen)
+    yield from render_reading_rows([_make_reading_row(hunk) for hunk in listed], screen)
     if len(listed) < len(report.hunks):
         yield StyledText(f"  {count_noun(len(report.hunks) - len(listed), 'more hunk')} (-v lists them)", "muted")
     if report.more is not None:
@@ -147,22 +173,15 @@ def _render_title(report: ReviewReport, screen: Screen, change: str) -> Iterator
         yield (StyledText(verdict, look.role), about)
 
 
-def render_reading_order(hunks: Sequence[HunkReport], screen: Screen) -> Iterator[TextLine]:
-    """Yield one row for each hunk: its number, its risk, its place and the strongest reason; codes on a wide screen."""
-    places = [name_hunk_place(hunk) for hunk in hunks]
-    room = max(12, screen.columns // 2 - 8)
-    width = max((min(text_columns(place), room) for place in places), default=0)
-    table: list[list[Piece]] = []
-    for number, (hunk, place) in enumerate(zip(hunks, places, strict=True), 1):
-        factors = [factor.words for factor in hunk.risk.factors] or ["no reason"]
-        row: list[Piece] = [f"  {number}", StyledText(hunk.risk.level, RISK_ROLES[hunk.risk.level])]
-        row.append(screen.link_file(screen.cut_start(place, room), hunk.path))
-        codes = ", ".join(factor.code for factor in hunk.risk.factors[:2])
-        taken = len(str(len(hunks))) + 2 + 2 + 6 + 2 + width + 2 + (26 if screen.is_wide else 0)
-        words = " · ".join(factors) if not screen.is_terminal or screen.is_wide else factors[0]
-        row.append(screen.cut(words, max(screen.columns - taken, 1)))
-        table.append([*row, StyledText(screen.cut(codes, 24), "muted")] if screen.is_wide else row)
-    yield from table_lines(table, screen)
+def _make_reading_row(hunk: HunkReport) -> ReadingRow:
+    factors = hunk.risk.factors
+    return ReadingRow(
+        level=hunk.risk.level,
+        path=hunk.path,
+        place=name_hunk_place(hunk),
+        words=[factor.words for factor in factors],
+        codes=[factor.code for factor in factors],
+    )
 
 
 def _render_card(hunk: HunkReport, screen: Screen) -> Iterator[TextLine]:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -79,8 +80,8 @@ def test_a_verdict_is_written_where_the_runner_looks(tmp_path: Path, program: Pa
     ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head, CUSTODY_SARIF=str(sarif))
     assert (ran.status, ran.outputs["level"]) == (0, "review"), ran.said
     assert json.loads(Path(ran.outputs["verdict"]).read_text())["head"] == head
-    assert "ATTR-UNSEEN" in ran.summary
-    assert "::warning title=ATTR-UNSEEN::" in ran.said
+    assert "ATTR-UNSEEN" in unescape(ran.summary)
+    assert "title=medium%3A ATTR-UNSEEN" in ran.said
     assert json.loads(sarif.read_text())["version"] == "2.1.0"
 
 
@@ -140,3 +141,28 @@ def test_the_action_hands_everything_over_by_the_environment() -> None:
     assert "${{" not in only["run"]
     script = (ROOT / "action" / "gate.sh").read_text()
     assert all(name in script for name in only["env"])
+
+
+def test_a_review_is_in_the_summary_and_uploaded_without_prompts(tmp_path: Path, program: Path) -> None:
+    built, base, head = changed(tmp_path, {b"a.py": OLD}, {b"a.py": NEW})
+    ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head)
+    assert "Read these first" in ran.summary and "::warning " in ran.said, ran.said
+    review = json.loads(Path(ran.outputs["review"]).read_text())
+    assert (review["report"], review["head"], review["hunks"][0]["prompt"]["text"]) == ("review", head, None)
+
+
+@pytest.mark.parametrize(
+    ("number", "head"), [("7; rm -rf .", "b" * 40), ("", "b" * 40), ("7", "main"), ("-7", "b" * 40)]
+)
+def test_a_hostile_upload_reaches_no_command(tmp_path: Path, number: str, head: str) -> None:
+    (tmp_path / "number").write_text(number)
+    (tmp_path / "review.json").write_text("{}")
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n")
+    trap.chmod(0o755)
+    given = {"CUSTODY_HEAD": head, "CUSTODY_REPOSITORY": "o/n", "CUSTODY_TOKEN": "t", "CUSTODY_PROGRAM": str(trap)}
+    script = str(ROOT / "action" / "comment.sh")
+    done = subprocess.run(
+        ["bash", script, str(tmp_path)], env={**os.environ, **given}, capture_output=True, check=False
+    )
+    assert done.returncode == 2 and not (tmp_path / "ran").exists()

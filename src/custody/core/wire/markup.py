@@ -21,23 +21,26 @@ def escape_markdown(text: str) -> str:
     >>> escape_markdown("@all #12") == f"&#64;{JOINER}all &#35;{JOINER}12"
     True
     """
-    plain = "".join(character if character.isprintable() else " " for character in text)
-    joined = _HEX_RUN.sub(rf"\1{JOINER}", _REFERENCES.sub(rf"\g<0>{JOINER}", plain))
+    joined = _HEX_RUN.sub(rf"\1{JOINER}", _REFERENCES.sub(rf"\g<0>{JOINER}", _drop_controls(text)))
     return _encode_punctuation(joined)
 
 
 def quote_markdown_code(text: str) -> str:
-    """Return a text as inline code, where GitHub and GitLab find neither mentions nor references.
+    """Return a text as inline code, where GitHub and GitLab find neither mentions nor references; it can be copied.
 
     >>> quote_markdown_code("a`b")
     '<code>a&#96;b</code>'
     """
-    return f"<code>{escape_markdown(text)}</code>"
+    return f"<code>{_encode_punctuation(_drop_controls(text))}</code>"
 
 
 def quote_markdown_block(lines: list[str]) -> str:
     """Return lines as a block of preformatted text."""
-    return "<pre>" + "\n".join(map(escape_markdown, lines)) + "</pre>"
+    return "<pre>" + "\n".join(_encode_punctuation(_drop_controls(line)) for line in lines) + "</pre>"
+
+
+def _drop_controls(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _encode_punctuation(text: str) -> str:

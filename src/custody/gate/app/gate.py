@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,7 +34,7 @@ from custody.gate.checks import (
     check_policy,
     check_trust,
 )
-from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, ReasonCode, VerdictLevel
+from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
 from custody.gate.risk import summarize_verdict
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
@@ -95,12 +94,8 @@ class JudgedChange(Struct, frozen=True, kw_only=True):
 
     def make_order(self) -> ReadingOrder:
         """Return the hunks in reading order."""
-        return make_reading_order(self.review, self.policy, self.gathered, self.verdict.reasons)
-
-    @property
-    def summary(self) -> str:
-        """Return the verdict in one sentence of at most 120 characters."""
-        return summarize_verdict(self.verdict.reasons, render_added_lines(self.report.added))
+        summary = summarize_verdict(self.verdict.reasons, render_added_lines(self.report.added))
+        return make_reading_order(self.review, self.policy, self.gathered, self.verdict.reasons, summary)
 
 
 def gate(workspace: Workspace, request: GateRequest) -> GateReport:
@@ -156,18 +151,6 @@ def find_first_added_place(workspace: Workspace, request: GateRequest) -> PlaceR
                 return PlaceReport(addition.path.display, line, line)
         files = [file.change.path.display for file in review.change.files]
     return PlaceReport(files[0] if files else RULES_FILE, None, None)
-
-
-def find_reason_severity(reason: ReasonReport) -> Literal["high", "medium"]:
-    """Return ``high`` for a reason that blocks or that stands for missing evidence, else ``medium``.
-
-    >>> find_reason_severity(ReasonReport("ATTR-NONE", "review", "", "", []))
-    'high'
-    >>> find_reason_severity(ReasonReport("ATTR-WEAK", "review", "", "", []))
-    'medium'
-    """
-    stands_for_missing = bool(CODES[ReasonCode(reason.code)].never_milder_than)
-    return "high" if reason.level == "block" or stands_for_missing else "medium"
 
 
 def encode_verdict_form(report: GateReport, form: str, version: str, at: PlaceReport | None = None) -> bytes:

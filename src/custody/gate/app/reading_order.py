@@ -77,8 +77,9 @@ class JudgedHunk(Struct, frozen=True, kw_only=True):
 
 
 class ReadingOrder(Struct, frozen=True):
-    """All hunks of a judged change, the one to read first at the front."""
+    """All hunks of a judged change, the one to read first at the front, and the verdict in one sentence."""
 
+    summary: str
     hunks: tuple[JudgedHunk, ...]
 
     def count_at(self, level: RiskLevel) -> int:
@@ -101,6 +102,7 @@ def make_reading_order(
     policy: Policy,
     gathered: GatheredEvidence,
     reasons: Sequence[Reason],
+    summary: str,
 ) -> ReadingOrder:
     """Return the hunks of a change in reading order."""
     maker = _FactMaker(policy, gathered)
@@ -126,7 +128,7 @@ def make_reading_order(
             facts,
         )
     ranked = rank_hunks(facts for _, facts in parts.values())
-    return ReadingOrder(tuple(replace(parts[hunk.facts.id][0], risk=hunk.risk) for hunk in ranked))
+    return ReadingOrder(summary, tuple(replace(parts[hunk.facts.id][0], risk=hunk.risk) for hunk in ranked))
 
 
 class _FactMaker:
@@ -190,7 +192,7 @@ class _FactMaker:
             weakened=tuple(
                 word
                 for line, words in self._weakened.get(hunk.path, ())
-                if hunk.lines is not None and line in hunk.lines
+                if is_code and hunk.lines is not None and line in hunk.lines
                 for word in words
             ),
             unseen=None if shown is HunkDetail.WHOLE else NOT_SHOWN[shown],

@@ -45,12 +45,13 @@ class _AgentChoice(click.Choice[str]):
 @click.option("--yes", is_flag=True, help="Set up every agent that is used in this repository, without asking.")
 @click.option("--user", is_flag=True, help="Set up your user settings, for all repositories, instead of this one.")
 @click.option("--team", is_flag=True, help="Write the policy of a team into custody.toml instead.")
+@click.option("--mcp", is_flag=True, help="Register 'custody mcp' with the agents instead (docs/mcp.md).")
 @click.option("--git-hooks/--no-git-hooks", default=True, help="Link commits to records with git's hooks.")
 @click.option("--dry-run", is_flag=True, help="Show every change and write nothing.")
 @json_option
 @click.pass_context
 def init_command(
-    ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, team: bool, as_json: bool, **level: bool
+    ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, team: bool, mcp: bool, as_json: bool, **level: bool
 ) -> int:
     """Set up recording for agents in this repository.
 
@@ -62,6 +63,8 @@ def init_command(
     agent's user settings are changed instead, or the line to add is printed. If a file cannot be read, nothing is
     written. Running it again changes nothing; 'custody uninstall' removes it.
 
+    --mcp lists this repository's server in the settings of the agents, with absolute paths.
+
     --team adds to custody.toml what a team needs: gate.assurance_min, this store in [stores], and [reviewers]. It
     replaces nothing in the file, and sets up no agent.
 
@@ -69,6 +72,7 @@ def init_command(
     Examples:
       custody init
       custody init --team
+      custody init --mcp --agent claude-code
       custody init --yes
       custody init --agent claude-code --agent cursor --no-git-hooks
       custody init --user --agent codex --dry-run
@@ -92,6 +96,8 @@ def init_command(
     requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(
         workspace, yes=yes or (level["dry_run"] and not sys.stdin.isatty()), user=level["user"]
     )
+    if mcp:
+        return _register_server(workspace, requested, is_user=level["user"], dry_run=level["dry_run"], as_json=as_json)
     report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
     machine = find_installed_agents(workspace, user=True)
     lines = [_render_agent_setup(report, machine, show_missing=not agents)]
@@ -100,6 +106,21 @@ def init_command(
         lines.append(f"Transcripts only, no hook: {titles} (run 'custody import' to read their sessions)")
     if not as_json:
         lines += [f"hint: {command}" for command in list_tool_commands(find_tools_to_import(workspace))]
+    return print_command_report(report, "\n".join(lines), as_json=as_json)
+
+
+def _register_server(
+    workspace: Workspace, agents: Sequence[str], *, is_user: bool, dry_run: bool, as_json: bool
+) -> int:
+    from custody.intake.install.agent_servers import install_agent_servers
+
+    if is_user:
+        raise InputError("--mcp and --user are mutually exclusive", hint="a server answers about one repository")
+    report = install_agent_servers(workspace, agents, dry_run=dry_run)
+    titles = ", ".join(TITLES[name] for name in agents) or "no agent"
+    lines = [f"{'Would register' if dry_run else 'Registered'} 'custody mcp' with {titles}"]
+    lines += [line for file in report.files for line in render_setup_file(file)]
+    lines.append("hint: docs/mcp.md has a text for AGENTS.md that says when to ask")
     return print_command_report(report, "\n".join(lines), as_json=as_json)
 
 

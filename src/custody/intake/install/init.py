@@ -23,13 +23,15 @@ from custody.capture.hook.install import (
     remove_repository_id,
 )
 from custody.core.errors import CustodyError, InputError, WorldError
-from custody.core.wire.report import BackFill, InitReport, SetUpFile, UninstallReport
+from custody.core.wire.report import BackFill, InitReport, UninstallReport
 from custody.intake.backfill import has_agent_transcripts, preview_agent_backfill
+from custody.intake.install.agent_servers import uninstall_agent_servers
 from custody.intake.install.site import (
     InstallSite,
     describe_disabled_hooks,
     find_disabled_hooks,
     list_hook_entries,
+    setup_file_from_edit,
     user_hook_arguments,
 )
 from custody.intake.queries import list_captured_sessions
@@ -50,7 +52,6 @@ from custody.intake.settings import (
     make_git_unexclude_edit,
     make_git_unhook_edit,
     make_settings_removal_edit,
-    render_edit_diff,
 )
 from custody.intake.settings.agent_table import TRANSCRIPT_AGENTS
 from custody.workspace.workspace import Workspace
@@ -279,16 +280,11 @@ def _store_manifest_edits(manifest: Manifest, edits: Iterable[Edit]) -> None:
     manifest.with_notes(edit.note for edit in with_notes if edit.note is not None).keep()
 
 
-def setup_file_from_edit(edit: Edit, *, dry_run: bool = False) -> SetUpFile:
-    """Return the report of a change."""
-    diff = render_edit_diff(edit) if dry_run and edit.changes else None
-    return SetUpFile(str(edit.path), edit.whose, edit.done, edit.what, edit.by_hand, diff)
-
-
 def uninstall_agent_hooks(
     workspace: Workspace, *, user: bool = False, purge: bool = False, recorder: Recorder = RECORDER
 ) -> UninstallReport:
     """Undo ``init`` at that level, to the byte; the records stay unless ``purge``. A second time it does nothing."""
+    servers = [] if user else uninstall_agent_servers(workspace)
     site = InstallSite.of(workspace, user=user)
     own, shared = Manifest.of(site.home), Manifest.of(site.state)
     unused = [] if user else _find_unused_manifest_entries(shared, site.home)
@@ -310,7 +306,7 @@ def uninstall_agent_hooks(
         _remove_empty_hook_home(home)
     return UninstallReport(
         homes=[str(home) for home in homes],
-        files=[setup_file_from_edit(edit) for edit in edits],
+        files=[*servers, *(setup_file_from_edit(edit) for edit in edits)],
         purged=purge,
     )
 

@@ -11,11 +11,13 @@ from msgspec.structs import replace
 from custody.capture.hook.event_home import list_hooked_agents
 from custody.capture.hook.install import LAUNCHER, hook_argv, is_hook_installed
 from custody.core.paths import RepoPath
+from custody.core.wire.report import SetUpFile
 from custody.git import Repository
 from custody.intake.settings import (
     AGENTS,
     HOOKS,
     Agent,
+    Edit,
     HookFolder,
     SettingsPlaces,
     find_hooks_off_setting,
@@ -24,6 +26,7 @@ from custody.intake.settings import (
     interpreter_from_hook_command,
     list_missing_hook_events,
     list_settings_hook_commands,
+    render_edit_diff,
     runs_other_hook_copy,
     user_state_folder,
 )
@@ -188,3 +191,9 @@ def user_hook_arguments(agent: Agent, *, everywhere: bool) -> list[str]:
     """Return the arguments of a hook in the user's settings: where to record, and which project hook to leave it to."""
     unless = [] if agent.project is None else ["--unless", agent.project]
     return ["--user", *([] if everywhere else [WHERE_SET_UP]), *unless]
+
+
+def setup_file_from_edit(edit: Edit, *, dry_run: bool = False) -> SetUpFile:
+    """Return the report of a change."""
+    diff = render_edit_diff(edit) if dry_run and edit.changes else None
+    return SetUpFile(str(edit.path), edit.whose, edit.done, edit.what, edit.by_hand, diff)

@@ -15,6 +15,7 @@ from custody.core.plural import count_noun
 from custody.core.wire.markup import escape_markdown, quote_markdown_block, quote_markdown_code
 from custody.core.wire.sarif import Annotation, AnnotationLevel, encode_annotations
 from custody.gate.wire.report import render_added_lines, render_assurance_note, render_skipped_check
+from custody.review.app.review import hide_review_prompts
 from custody.review.app.words import (
     describe_authors,
     describe_calls,
@@ -34,6 +35,7 @@ COMMENT_CHARACTERS_MAX = 65_535
 REST_CHARACTERS = 400
 """Room for the line that counts what was left out."""
 LISTED_MAX = 30
+REASONS_MAX = 20
 CARDS_OPEN = 3
 NAME_CHARACTERS_MAX = 200
 TEXT_CHARACTERS_MAX = 1_000
@@ -50,11 +52,13 @@ _SEVERITIES: Mapping[str, Literal["critical", "major", "minor"]] = MappingProxyT
 )
 
 
-def encode_review_markdown(report: ReviewReport, link_base: str | None = None) -> str:
+def encode_review_markdown(report: ReviewReport, link_base: str | None = None, *, with_prompts: bool = False) -> str:
     """Encode a review as Markdown of at most 65,535 characters; cards that do not fit are counted.
 
-    ``link_base`` is the URL of the repository's files at the head, for links to lines.
+    ``link_base`` is the URL of the repository's files at the head, for links to lines. Texts of prompts are shown only
+    ``with_prompts``, because more people read a pull request than may read a conversation.
     """
+    report = report if with_prompts else hide_review_prompts(report)
     text = "\n".join([MARK, *_render_head(report), *_render_order(report, link_base)]) + "\n"
     end = "\n".join(_render_end(report)) + "\n"
     room = COMMENT_CHARACTERS_MAX - len(text) - len(end) - REST_CHARACTERS
@@ -167,7 +171,25 @@ def _render_prompt(prompt: PromptCard) -> Iterator[str]:
     yield ""
 
 
+def _render_reasons(report: ReviewReport) -> Iterator[str]:
+    """Yield every reason of the verdict, folded."""
+    if not report.reasons:
+        return
+    yield "<details>"
+    yield f"<summary>{count_noun(len(report.reasons), 'reason')} for the verdict</summary>"
+    yield ""
+    for reason in report.reasons[:REASONS_MAX]:
+        sentence = escape_markdown(_cut(f"{reason.sentence}; {reason.remedy}", TEXT_CHARACTERS_MAX))
+        yield f"- {quote_markdown_code(_cut(reason.code, NAME_CHARACTERS_MAX))} ({reason.level}): {sentence}"
+    if len(report.reasons) > REASONS_MAX:
+        yield f"- {count_noun(len(report.reasons) - REASONS_MAX, 'more reason')}"
+    yield ""
+    yield "</details>"
+
+
 def _render_end(report: ReviewReport) -> Iterator[str]:
+    yield ""
+    yield from _render_reasons(report)
     yield ""
     if report.skipped:
         yield f"Skipped: {escape_markdown(', '.join(map(render_skipped_check, report.skipped)))}."
@@ -176,7 +198,7 @@ def _render_end(report: ReviewReport) -> Iterator[str]:
         yield f"Note: {escape_markdown(_cut(note, TEXT_CHARACTERS_MAX))}."
         yield ""
     head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
-    rules, as_of = (escape_markdown(_cut(text, 40)) for text in (report.rules_digest[:19], report.as_of))
+    rules, as_of = (quote_markdown_code(_cut(text, 40)) for text in (report.rules_digest[:19], report.as_of))
     yield f"<sub>{report.fork[:SHA_DIGITS]}..{head}, rules {rules}, as of {as_of}</sub>"
 
 

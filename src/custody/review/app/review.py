@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import StoreError
 from custody.core.plural import count_noun
@@ -39,13 +40,15 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     change: str | None = None
     description: bytes | None = None
     cards_max: int = CARDS_MAX
+    with_prompts: bool = True
 
 
 def review_change(workspace: Workspace, request: ReviewRequest) -> ReviewReport:
     """Return what to read in a change, in which order, and what records show about each hunk."""
     asked = GateRequest(change=request.change, description=request.description, budget="look")
     with judge_change(workspace, asked) as judged:
-        return make_review(workspace, judged, cards_max=request.cards_max)
+        report = make_review(workspace, judged, cards_max=request.cards_max)
+        return report if request.with_prompts else hide_review_prompts(report)
 
 
 def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = CARDS_MAX) -> ReviewReport:
@@ -68,7 +71,7 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
         worktree=report.worktree,
         verdict=report.level,
         assurance=report.assurance,
-        summary=judged.summary,
+        summary=order.summary,
         files=report.files or 0,
         added=report.added,
         removed_lines=report.removed_lines or 0,
@@ -86,6 +89,16 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
         as_of=report.as_of,
         notes=[*note, *_list_notes(report, len(hunks), len(cards))],
     )
+
+
+def hide_review_prompts(report: ReviewReport, note: str = "prompt not shared") -> ReviewReport:
+    """Return a review without the texts of prompts, for readers who may not read conversations."""
+    return replace(report, hunks=[_hide_hunk_prompts(hunk, note) for hunk in report.hunks])
+
+
+def _hide_hunk_prompts(hunk: HunkReport, note: str) -> HunkReport:
+    prompts = [replace(card, state="hidden", text=None, note=note) if card.text else card for card in hunk.prompts]
+    return replace(hunk, prompt=prompts[0] if prompts else hunk.prompt, prompts=prompts)
 
 
 class _Names(Struct, frozen=True):

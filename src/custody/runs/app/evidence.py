@@ -110,6 +110,11 @@ def find_test_evidence(
     return {file.path: history.judge(file) for file in files}
 
 
+def list_session_runs(workspace: Workspace, store: Store, session: SessionId) -> list[CommandRun]:
+    """Return the runs of one session under the rules in force, oldest first."""
+    return list_runs(store, load_workspace_rules(workspace)[0].of(ReviewRules), [session])
+
+
 def list_runs(store: Store, rules: ReviewRules, sessions: Collection[SessionId]) -> list[CommandRun]:
     """Return the runs of sessions, oldest first."""
     return merge_runs(run for runs in _group_runs(store, rules, sessions).values() for run in runs)

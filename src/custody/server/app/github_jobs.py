@@ -232,14 +232,19 @@ class PullRequestJudge(Struct, frozen=True):
 
     def _comment(self, number: int, text: str) -> None:
         """Create or edit our one comment; comments of others with our marker stay as they are."""
-        login = self.github.login()
-        comments = self.github.comments(self.repository, number)
-        known = next((comment.id for comment in comments if _is_own_github_comment(comment, login)), None)
-        self.github.put_comment(self.repository, number, text, known)
+        put_own_comment(self.github, self.repository, number, text, MARK)
 
 
-def _is_own_github_comment(comment: Comment, login: str | None) -> bool:
-    if comment.user is None or not (comment.body or "").startswith(MARK):
+def put_own_comment(github: GitHub, repository: str, number: int, text: str, mark: str) -> int:
+    """Create or edit our one comment that starts with ``mark``, and return its id; comments of others stay."""
+    login = github.login()
+    comments = github.comments(repository, number)
+    known = next((comment.id for comment in comments if _is_own_github_comment(comment, login, mark)), None)
+    return github.put_comment(repository, number, text, known)
+
+
+def _is_own_github_comment(comment: Comment, login: str | None, mark: str) -> bool:
+    if comment.user is None or not (comment.body or "").startswith(mark):
         return False
     return comment.user.type == "Bot" if login is None else comment.user.login == login
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -109,6 +109,34 @@ def backfill_command(ctx: click.Context, repository: str, *, as_json: bool) -> i
     report = backfill_github_pulls(open_command_workspace(ctx), repository, read_github_settings())
     pulls = count_noun(report.open + report.closed, "pull request")
     text = f"Added {count_noun(report.added, 'job')} for {pulls} ({report.open:,} open, {report.closed:,} closed)"
+    return print_command_report(report, text, as_json=as_json)
+
+
+@click.command("comment")
+@click.argument("review", metavar="FILE", type=click.File("rb"))
+@click.option("--repository", required=True, metavar="OWNER/NAME", help="The repository of the pull request.")
+@click.option("--pull", required=True, type=click.IntRange(min=1), metavar="NUMBER", help="The pull request.")
+@click.option("--head", required=True, metavar="SHA", help="The commit that the review is about.")
+@json_option
+def comment_command(review: BinaryIO, repository: str, pull: int, head: str, *, as_json: bool) -> int:
+    """Write a review as the one comment on a pull request.
+
+    FILE is the output of 'custody review --json', from a run that may not be trusted: its size, schema and head are
+    checked. The comment is edited in place. Nothing is written if the pull request has another head or is closed.
+
+    \b
+    Examples:
+      custody github comment review.json --repository octo-org/hello-world --pull 7 --head "$HEAD_SHA"
+    """
+    from custody.review.app.artifact import ARTIFACT_BYTES_MAX
+    from custody.server.app.github_jobs import read_github_settings
+    from custody.server.app.review_comment import CommentRequest, comment_review
+    from custody.workspace.machine import machine_now_ns
+
+    request = CommentRequest(repository=repository, number=pull, head=head)
+    data = review.read(ARTIFACT_BYTES_MAX + 1)
+    report = comment_review(read_github_settings(), request, data, machine_now_ns)
+    text = f"Wrote comment {report.comment}" if report.state == "written" else "skipped: the pull request moved on"
     return print_command_report(report, text, as_json=as_json)
 
 

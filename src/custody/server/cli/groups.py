@@ -41,6 +41,10 @@ GITHUB_PARTS: CommandTable = MappingProxyType(
             "custody.server.cli.commands:backfill_command",
             "Import the existing pull requests of a repository.",
         ),
+        "comment": (
+            "custody.server.cli.commands:comment_command",
+            "Write a review as the one comment on a pull request.",
+        ),
     }
 )
 

@@ -253,3 +253,10 @@ class WebhookReport(msgspec.Struct, frozen=True, kw_only=True):
     taken: str
     said: str
     jobs: int
+
+
+class GitHubCommentReport(Report, frozen=True, kw_only=True, tag="github-comment"):
+    """What became of a comment: ``written`` with its id, or ``outdated`` where the pull request moved or was closed."""
+
+    state: Literal["written", "outdated"]
+    comment: int | None

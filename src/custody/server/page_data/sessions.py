@@ -22,6 +22,8 @@ from custody.ledger.queries import (
     was_session_open,
 )
 from custody.ledger.sessions import ANY_NUMBER, find_session_by_name, read_session_views, report_session_log
+from custody.runs import CommandRun
+from custody.runs.app.evidence import list_session_runs
 from custody.server.app.listing import (
     check_cursor_number,
     decode_page_cursor,
@@ -165,6 +167,7 @@ class SessionContent(Struct, frozen=True):
     report: SessionReport
     tree: CallTree
     read: ReadRows
+    runs: Sequence[CommandRun]
 
 
 class SessionPage(SessionContent, frozen=True):
@@ -198,7 +201,7 @@ def read_session_page(
     rows = list(content.tree.rows(texts if note is not None else None))
     if note is not None and not any(texts.values()) and any(row.detail is not None for row in rows):
         note(f"calls of {row.agent} {row.session}")
-    return SessionPage(report, content.tree, content.read, rows[:ROWS_MAX], len(rows))
+    return SessionPage(report, content.tree, content.read, content.runs, rows[:ROWS_MAX], len(rows))
 
 
 def _read_session_page_content(workspace: Workspace, store: Store, row: SessionRow) -> SessionContent:
@@ -207,6 +210,7 @@ def _read_session_page_content(workspace: Workspace, store: Store, row: SessionR
         report_session_log(row, views),
         build_call_tree(store, row, views),
         list_session_source_locators(store, [row.session], row.last_ns, SOURCES_MAX),
+        [run for run in list_session_runs(workspace, store, row.session) if run.agent == row.agent],
     )
 
 

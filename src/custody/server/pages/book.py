@@ -13,6 +13,7 @@ from custody.server.pages import (
     graph,
     overview,
     people,
+    search,
     sessions,
     simulate,
     sources,
@@ -35,6 +36,7 @@ PAGES: tuple[Page, ...] = (
     *sources.PAGES,
     *graph.PAGES,
     *state.PAGES,
+    *search.PAGES,
 )
 BY_NAME = {page.name: page for page in PAGES}
 

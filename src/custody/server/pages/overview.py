@@ -8,14 +8,16 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from custody.attribution.wire import StatsPeriod, StatsReport
+from custody.attribution.wire import LineShare, StatsPeriod, StatsReport
 from custody.core.errors import InputError
 from custody.core.ids import PENDING
 from custody.core.wire.report import DoctorCheck
 from custody.core.wire.time import format_timestamp
 from custody.dupes.app.indexed_changes import list_change_page
 from custody.intake.install.doctor import run_quick_doctor_checks
-from custody.server.app.questions import answer_stats_request
+from custody.people.read_share import count_read_lines
+from custody.people.wire import ReadShareReport
+from custody.server.app.questions import answer_stats_request, require_project_repository
 from custody.server.page_data.cache import make_page_cache_key
 from custody.server.page_data.late import LateAnswer, answer_late
 from custody.server.page_data.sessions import read_session_list_page
@@ -24,6 +26,7 @@ from custody.server.pages.charts import BarPart, Series
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
 from custody.server.queries import ActivityTables
 from custody.share.chain_exchange import list_chain_states
+from custody.trust.app.account import list_trust_agents
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
 
@@ -151,6 +154,9 @@ def encode_page_refresh_state(workspace: Workspace) -> bytes:
 
 CHANGES_SHOWN = 10
 SESSIONS_SHOWN = 8
+AGENTS_SHOWN = 6
+FOLDERS_SHOWN = 5
+SHORT_COMMIT = 8
 MODELS_SHOWN = 5
 """Models with their own color; the others share one."""
 PERIODS_SHOWN = 60
@@ -183,8 +189,20 @@ def view_overview(workspace: Workspace, params: PageParams) -> PageView:
             "rows": sort_by_action(changes.items, verdicts),
             "verdicts": verdicts,
             "has_repository": has_workspace_repository(workspace),
+            "agents": attempt_page_part(lambda: list_trust_agents(workspace, after=None, limit=AGENTS_SHOWN)),
+            **_read_head_names(workspace),
         },
     )
+
+
+def _read_head_names(workspace: Workspace) -> dict[str, str | None]:
+    """Return the names of HEAD's branch and commit; None for what is missing."""
+    head = workspace.repository.head() if has_workspace_repository(workspace) else None
+    branch = None if head is None or head.branch is None else head.branch.decode("utf-8", "replace")
+    return {
+        "branch": None if branch is None else branch.removeprefix("refs/heads/"),
+        "commit": None if head is None or head.commit is None else head.commit[:SHORT_COMMIT],
+    }
 
 
 def view_ownership_share(workspace: Workspace, params: PageParams) -> PageView:
@@ -193,6 +211,43 @@ def view_ownership_share(workspace: Workspace, params: PageParams) -> PageView:
     report = None if isinstance(count, str) else count.answer
     fields = {"count": count, "chart": None if report is None else make_ownership_chart(report)}
     return PageView(title="Lines by author", template="overview_share.html", fields=fields)
+
+
+def view_read_share(workspace: Workspace, params: PageParams) -> PageView:
+    """Show how many of the agents' merged lines a person read."""
+    count = attempt_page_part(lambda: count_read_lines_for_page(workspace, params))
+    return PageView(title="Read by a person", template="overview_read.html", fields={"count": count})
+
+
+def count_read_lines_for_page(workspace: Workspace, params: PageParams) -> LateAnswer[ReadShareReport]:
+    """Return the count of read lines, or the last one while the queue computes it."""
+    here = require_project_repository(workspace)
+    return answer_late(
+        params.memory.work,
+        params.memory.reads,
+        make_page_cache_key(workspace),
+        (here.repository.head().commit, encode_page_refresh_state(workspace)),
+        workspace.now_ns(),
+        lambda progress: count_read_lines(replace(here, progress=progress)),
+    )
+
+
+def view_ownership_growth(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the lines by author over time, and the folders where evidence is missing."""
+    count = attempt_page_part(lambda: count_lines_for_page(workspace, params))
+    report = None if isinstance(count, str) else count.answer
+    fields = {
+        "count": count,
+        "chart": None if report is None else make_ownership_chart(report),
+        "unknown": [] if report is None else list_unknown_folders(report),
+    }
+    return PageView(title="Lines over time", template="overview_growth.html", fields=fields)
+
+
+def list_unknown_folders(report: StatsReport) -> list[LineShare]:
+    """Return the folders with the most lines of unknown authors."""
+    folders = [folder for folder in report.folders if folder.none]
+    return sorted(folders, key=lambda folder: (-folder.none, folder.name))[:FOLDERS_SHOWN]
 
 
 def count_lines_for_page(workspace: Workspace, params: PageParams) -> LateAnswer[StatsReport]:
@@ -257,4 +312,6 @@ def _make_ownership_curve(earlier: Sequence[StatsPeriod], periods: Sequence[Stat
 PAGES = (
     Page(name="overview", label="Overview", view=view_overview),
     Page(name="overview-share", view=view_ownership_share, part=True),
+    Page(name="overview-read", view=view_read_share, part=True),
+    Page(name="overview-growth", view=view_ownership_growth, part=True),
 )

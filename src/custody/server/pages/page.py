@@ -8,11 +8,13 @@ from msgspec import Struct, field
 
 from custody.attribution.wire import StatsReport
 from custody.core.errors import InputError, WorldError
+from custody.people.wire import ReadShareReport
 from custody.server.app.questions import Note
 from custody.server.page_data.cache import StateCache
 from custody.server.page_data.changes import ClusterMemory, VerdictMemory
 from custody.server.page_data.graph import GraphMemory
 from custody.server.page_data.review import DiffMemory, ReviewMemory
+from custody.server.page_data.session_lines import SessionLinesMemory
 from custody.server.page_data.sessions import SessionMemory
 from custody.server.page_data.site import SiteMemory
 from custody.server.page_data.trust import EstimatorMemory, TrialMemory
@@ -25,6 +27,7 @@ NOT_NOW, TRY_AGAIN = "the store is not available", "try again"
 """The only text about a failed store that leaves the service: its own messages name files and servers."""
 DIGITS_MAX = 9
 TEXT_CHARACTERS_MAX = 4096
+SESSION_LINES_CACHED_MAX = 100
 SHARES_CACHED_MAX = 8
 """Line counts that are cached: each takes long in a large repository, and changes with every commit and record."""
 DECISIONS_CACHED_NS = 120 * 1_000_000_000
@@ -46,10 +49,12 @@ class PageMemory:
         self.work = work
         """None in a report, which computes everything at once."""
         self.shares: StateCache[StatsReport] = StateCache(most=SHARES_CACHED_MAX)
+        self.reads: StateCache[ReadShareReport] = StateCache(most=SHARES_CACHED_MAX)
         self.clusters: ClusterMemory = StateCache()
         self.verdicts = VerdictMemory()
         self.graph = GraphMemory()
         self.sessions: SessionMemory = StateCache()
+        self.session_lines: SessionLinesMemory = StateCache(most=SESSION_LINES_CACHED_MAX)
         self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
         self.diffs: DiffMemory = StateCache(ns_max=DIFFS_CACHED_NS)
         self.reviews: ReviewMemory = StateCache(most=REVIEWS_CACHED_MAX)

@@ -13,6 +13,7 @@ from custody.trust.wire import TrustLine
 DIGEST_CHARACTERS = 10
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 JUST_NOW = 10
+NS = 1_000_000_000
 
 
 def format_percent(part: float | None) -> str:
@@ -86,6 +87,16 @@ def format_seconds(seconds: float) -> str:
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
 
 
+def format_clock(ns: int) -> str:
+    """Return the hour and minute of a time in UTC.
+
+    >>> format_clock(1_769_860_920_000_000_000)
+    '12:02'
+    """
+    minutes = ns // (MINUTE * NS) % (DAY // MINUTE)
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
 def format_age(seconds: float) -> str:
     """Return how long ago something was, in its largest unit.
 
@@ -135,6 +146,18 @@ def _is_page_safe_character(character: str) -> bool:
     if character.isprintable() or character in _WHITESPACE or character in _JOINERS:
         return True
     return unicodedata.category(character) == "Zs"
+
+
+def shorten_path_start(text: str, most: int = 60) -> str:
+    """Return the end of an absolute path, whose start says little; other texts stay as they are.
+
+    >>> shorten_path_start("/home/me/work/till/src/prices.py", 20), shorten_path_start("make test", 4)
+    ('…/till/src/prices.py', 'make test')
+    """
+    if not text.startswith(("/", "~/")) or len(text) <= most or " " in text:
+        return text
+    end = text[1 - most :]
+    return f"…{end[end.index('/') :]}" if "/" in end else f"…{end}"
 
 
 def shorten_page_text(text: str, most: int = 80) -> str:

@@ -14,6 +14,7 @@ from custody.capture.hook.event_home import record_capture_gap
 from custody.core.errors import InputError
 from custody.core.wire.time import format_timestamp
 from custody.gate.app.gate import GateRequest, gate
+from custody.gate.app.reading_order import ReadingOrder
 from custody.gate.cli import render_verdict
 from custody.gate.model import CODES
 from custody.gate.wire.report import GateReport
@@ -432,5 +433,5 @@ def test_what_a_person_removed_names_no_call(world: World) -> None:
 
 
 def render_removal(report: GateReport) -> list[str]:
-    lines = (str(line) for line in render_verdict(report, Screen(), "change", verbose=True))
+    lines = (str(line) for line in render_verdict(report, ReadingOrder("", ()), Screen(), "change", verbose=True))
     return [line for line in lines if " removed " in line]

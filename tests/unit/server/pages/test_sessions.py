@@ -213,7 +213,7 @@ class TestOne:
         assert len(noted) == 2, "every read is logged, also from the cache"
         assert "please do s1" not in rendered(workspace, "session", id="s1")
         keep(workspace, {"kind": "call", "id": "later", "session": "s1", "at": at(50)})
-        assert len(data_in(rendered(workspace, "session", id="s1"), "tree-data")["rows"]) == 4
+        assert len(data_in(rendered(workspace, "session", id="s1", view="tree"), "tree-data")["rows"]) == 4
         with workspace.reading() as store:
             prompt = find_first_session_prompt(store, AgentName("robot"), SessionId("s1"))
         assert prompt is not None
@@ -232,7 +232,7 @@ class TestOne:
         a_session(workspace, calls=2, agent="other")
         with pytest.raises(NameNotFound, match="is ambiguous"):
             rendered(workspace, "session", id="s1")
-        tree = data_in(rendered(workspace, "session", id="s1", agent="other"), "tree-data")
+        tree = data_in(rendered(workspace, "session", id="s1", agent="other", view="tree"), "tree-data")
         assert len(tree["rows"]) == 4
 
     def test_hostile_names_are_inert_and_cut(self, workspace: Workspace) -> None:
@@ -244,17 +244,20 @@ class TestOne:
             {"kind": "prompt", "id": "h3", "text": HOSTILE + "z" * 1_000_000, "at": at(9)},
             {"kind": "edit", "id": "h4", "path": "d/" + "n" * 3000 + "\u202e.py", "at": at(9)},
         )
-        html = rendered(workspace, "session", id="s1", note=lambda _: None)
-        assert "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
-        assert len(html) < 100_000
-        words = data_in(html, "tree-data")["words"]
+        pages = [
+            rendered(workspace, "session", id="s1", view=view, note=lambda _: None) for view in ("timeline", "tree")
+        ]
+        for html in pages:
+            assert "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
+            assert len(html) < 100_000
+        words = data_in(pages[1], "tree-data")["words"]
         assert any("⟨202E⟩<img" in word for word in words) and max(map(len, words)) < 200
 
     def test_a_call_is_found_by_its_id(self, workspace: Workspace) -> None:
         a_session(workspace, calls=3)
-        tree = data_in(rendered(workspace, "session", id="s1", call="s1c1"), "tree-data")
+        tree = data_in(rendered(workspace, "session", id="s1", call="s1c1", view="tree"), "tree-data")
         assert tree["wanted"] == 3
-        assert data_in(rendered(workspace, "session", id="s1", call="none"), "tree-data")["wanted"] == -1
+        assert data_in(rendered(workspace, "session", id="s1", call="none", view="tree"), "tree-data")["wanted"] == -1
 
 
 @st.composite
