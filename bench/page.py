@@ -23,6 +23,9 @@ PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Attribution": (
             "91 stories, transcripts",
             "91 stories, `agent-trace-cli`",
+            "50 seeds of",
+            "4 stories of merge queues",
+            "10 more hostile stories",
             "16 random histories",
             "the same, transcripts",
             "12 random histories",

@@ -50,6 +50,8 @@ WORDS_MIN, FILES_MAX = 3, 2
 """A line with fewer words, or in calls of more files, is boilerplate: a person may have typed it too."""
 WORDS_MOVED_MIN = 0.6
 """A line that moved and changed has more than this share of its words from the old line."""
+CHANGES_MAX = 8
+"""Maximum commits that a changed line is followed through."""
 LITTLE_WORDS_MAX = 5
 """Maximum words of a line that says too little."""
 SHOWN = 20
@@ -436,44 +438,35 @@ def measure_commits(repo: Path, commits: Sequence[RealCommit], other: Reading, t
 
 
 def find_former_names(workspace: Workspace, commit: RealCommit, path: str, number: int) -> set[str]:
-    """Return the files in which git finds a line: moved by this commit, or changed in layout by it and moved before."""
-    words = WORD.findall(read_lines(workspace, commit.sha, path)[number - 1])
-    names = blame_names(workspace, commit.sha, path, number)
-    if any(WORD.findall(old) == words for old in commit.removed.get(path, ())):
-        parent = f"{commit.sha}^"
-        for at, old in enumerate(read_lines(workspace, parent, path), start=1):
-            if WORD.findall(old) == words:
-                names |= blame_names(workspace, parent, path, at)
+    """Return the files in which git finds a line, or a line with most of its words, before some commit changed it."""
+    git = ["git", "-C", str(workspace.folder)]
+    sha, names = commit.sha, {path}
+    for _ in range(CHANGES_MAX):
+        blamed = ["blame", "-w", "-M", "-C", "--porcelain", f"-L{number},{number}", sha, "--", path]
+        shown = subprocess.run([*git, *blamed], capture_output=True, check=True).stdout.decode("utf-8", "replace")
+        rows = shown.split("\n")
+        source, path = rows[0].partition(" ")[0], next(row[9:] for row in rows if row.startswith("filename "))
+        words = Counter(WORD.findall(rows[-2]))
+        with tempfile.TemporaryDirectory() as temporary:
+            removed = read_commit(git, source, 0, Path(temporary), surroundings(Path(temporary))).removed
+        changed = {name for name, lines in removed.items() if any(is_mostly(words, line) for line in lines)}
+        names |= changed | {path}
+        # Git blames the commit that changed the line; what it was before that is in the commit's parent.
+        if path not in changed:
+            break
+        sha = f"{source}^"
+        before = enumerate(read_lines(workspace, sha, path), start=1)
+        number = next(at for at, line in before if is_mostly(words, line))
     return names
 
 
-def blame_names(workspace: Workspace, sha: str, path: str, number: int) -> set[str]:
-    """Return the file in which git's search for moved lines finds a line, and those that lost most of its words there.
-
-    Both only count within the commit that git names for the line.
-    """
-    git = ["git", "-C", str(workspace.folder)]
-    blame_line = ["blame", "-w", "-M", "-C", "--porcelain", f"-L{number},{number}", sha, "--", path]
-    shown = subprocess.run([*git, *blame_line], capture_output=True, check=True).stdout.decode("utf-8", "replace")
-    rows = shown.split("\n")
-    source = rows[0].partition(" ")[0]
-    with tempfile.TemporaryDirectory() as temporary:
-        removed = read_commit(git, source, 0, Path(temporary), surroundings(Path(temporary))).removed
-    words = Counter(WORD.findall(rows[-2]))
-    changed = {
-        name
-        for name, lines in removed.items()
-        if name != path and any(is_mostly(words, Counter(WORD.findall(line))) for line in lines)
-    }
-    return changed | {row.removeprefix("filename ") for row in rows if row.startswith("filename ")}
-
-
-def is_mostly(words: Counter[str], old: Counter[str]) -> bool:
+def is_mostly(words: Counter[str], line: str) -> bool:
     """Return whether most of a line's words are those of another line.
 
-    >>> is_mostly(Counter(["if", "ready", "now"]), Counter(["ready", "now"]))
+    >>> is_mostly(Counter(["if", "ready", "now"]), "&& ready(now)")
     True
     """
+    old = Counter(WORD.findall(line))
     return (words & old).total() > max(words.total(), old.total()) * WORDS_MOVED_MIN
 
 

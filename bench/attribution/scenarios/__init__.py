@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bench.attribution.scenario import Scenario
-from bench.attribution.scenarios import editing, history, hostile, places, shapes
+from bench.attribution.scenarios import editing, history, hostile, hostile_more, places, queue, shapes
 from bench.names import by_name
 
 SCENARIOS: Mapping[str, Scenario] = by_name(
@@ -12,4 +12,6 @@ SCENARIOS: Mapping[str, Scenario] = by_name(
     shapes.SCENARIOS,
     places.SCENARIOS,
     hostile.SCENARIOS,
+    hostile_more.SCENARIOS,
+    queue.SCENARIOS,
 )

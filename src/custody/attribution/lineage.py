@@ -27,7 +27,7 @@ from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.core.patterns import lazy_pattern
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
-ENGINE_VERSION = 11
+ENGINE_VERSION = 12
 """Increased whenever the same evidence gives other origins, so that stored states are replayed again."""
 
 

@@ -81,6 +81,7 @@ class Donor(Struct, frozen=True):
     ``read_before`` returns the text before its call, as far as captured. ``absent`` is set for a state of another file:
     only lines that the other file no longer has can have moved here. ``is_shared``: the same session wrote this file
     too. ``common`` are lines that calls added to several files. ``withheld`` is set if its text is not here.
+    ``is_outlived`` returns whether a commit without the open lines came after it.
     """
 
     state: int
@@ -93,6 +94,7 @@ class Donor(Struct, frozen=True):
     is_shared: bool = False
     common: Container[int] = ()
     withheld: "OwnerFindings | None" = None
+    is_outlived: Callable[[], bool] = bool
 
 
 class LineMatch(NamedTuple):
@@ -377,14 +379,23 @@ class OpenVersion:
             at += 1
 
     def _match_lines_moved_within(self, donor: Donor, blocks: Sequence[EqualBlock]) -> list[LinePair]:
-        """Return open lines that are elsewhere in the donor, in blocks; donor lines at their place are excluded."""
+        """Return open lines that are elsewhere in the donor, in blocks; donor lines at their place are excluded.
+
+        A single line that a commit lacked in between was discarded, and an equal one elsewhere may be typed again.
+        """
         unmatched = {
             i: donor.keys[i]
             for gap in find_gaps_between_blocks(blocks, UnmatchedRange(0, len(donor.keys), 0, len(self._keys)))
             for i in range(gap.old_first, gap.old_end)
         }
         placed = {j for block in blocks for j in self._open_in(block)}
-        return [(i, j) for j, i in self._match_moved_lines(unmatched, donor.keys, placed).items()]
+        pairs = sorted((i, j) for j, i in self._match_moved_lines(unmatched, donor.keys, placed).items())
+        return [
+            pair
+            for run in group_line_pair_runs(pairs)
+            if self._count_distinctive_lines(j for _, j in run) >= SHARED_LINES_MIN or not donor.is_outlived()
+            for pair in run
+        ]
 
     def _match_moved_lines(
         self, unmatched: Mapping[int, int], whole: Sequence[int], placed: Container[int] = ()

@@ -3,6 +3,7 @@
 import errno
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,12 +13,21 @@ from msgspec import Struct
 
 from custody.capture.typed_field import Fields, get_fields
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NONBLOCK
 from custody.core.wire.canonical import EVENT_BYTES_MAX, parse_json_bytes
+from custody.core.wire.time import format_timestamp, parse_timestamp
 
 LINE_BYTES_MAX = EVENT_BYTES_MAX
 CHUNK_BYTES = 1 << 20
 ZST = ".zst"
+HEAD_BYTES = 1 << 20
+"""How much of a transcript is searched for its first time."""
+_NS_PER_MS = 1_000_000
+_TIME = lazy_pattern(
+    rb'"(?:timestamp|startTime|createdAt|creationDate)"\s*:\s*'
+    rb'(?:"(\d{4}-\d\d-\d\d[Tt][0-9:.,+Zz-]{1,30})"|([1-9]\d{12})\b)'
+)
 DECOMPRESSORS = ("compression.zstd", "backports.zstd")
 """Modules that read zstd: Python from 3.14 on, and a package for older versions."""
 
@@ -40,6 +50,36 @@ def read_jsonl_lines(path: Path) -> Iterator[FileLine]:
     handle = os.open(path, os.O_RDONLY | NONBLOCK | CLOEXEC)
     with os.fdopen(handle, "rb", buffering=CHUNK_BYTES) as file:
         yield from _read_bounded_lines(file) if path.suffix != ZST else _read_compressed_lines(file, path)
+
+
+def find_first_time(path: Path) -> str:
+    """Return the first time that a transcript's own lines name; that of the file only where its beginning has none.
+
+    A copy, a restored backup or a check-out changes the file's time.
+    """
+    left = HEAD_BYTES
+    try:
+        for line in read_jsonl_lines(path):
+            for match in _TIME.finditer(line.data):
+                if (at_ns := _parse_message_time(match)) is not None:
+                    return format_timestamp(at_ns)
+            left -= line.size
+            if left <= 0:
+                break
+    except OSError:
+        pass  # whoever reads the transcript reports it
+    return format_timestamp(path.stat().st_mtime_ns)
+
+
+def _parse_message_time(match: re.Match[bytes]) -> int | None:
+    """Return the nanoseconds of a time, written as RFC 3339 or as milliseconds since the epoch."""
+    text, milliseconds = match.groups()
+    if milliseconds is not None:
+        return int(milliseconds) * _NS_PER_MS
+    try:
+        return parse_timestamp(text.decode())
+    except InputError:
+        return None
 
 
 def _read_bounded_lines(file: BinaryIO) -> Iterator[FileLine]:

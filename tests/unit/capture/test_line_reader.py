@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from custody.capture import line_reader as lines
-from custody.capture.line_reader import FileLine, list_transcript_files, read_jsonl_lines
+from custody.capture.line_reader import FileLine, find_first_time, list_transcript_files, read_jsonl_lines
 
 
 def test_lines_are_counted_from_one_and_lose_their_ends(tmp_path: Path) -> None:
@@ -38,3 +38,18 @@ def test_files_are_found_at_any_depth_and_those_changed_last_come_last(tmp_path:
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
     os.mkfifo(tmp_path / "pipe.jsonl")
     assert [path.name for path in list_transcript_files(tmp_path, ".jsonl")] == ["b.jsonl", "c.jsonl", "a.jsonl"]
+
+
+def test_the_first_time_comes_from_the_lines_and_never_from_the_file_if_they_have_one(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    cases = {
+        b'{}\n{"timestamp": "2026-01-31T12:00:00.5Z"}\n{"timestamp": "2026-01-30T12:00:00Z"}': "2026-01-31T12:00:00.5Z",
+        b'{"creationDate": 1769860800250}': "2026-01-31T12:00:00.25Z",
+        b'{\n  "startTime": "2026-01-31T13:00:00+01:00"\n}': "2026-01-31T12:00:00Z",
+        b'{"timestamp": "2026-99-31T12:00:00Z", "createdAt": "2026-01-31T12:00:00Z"}': "2026-01-31T12:00:00Z",
+        b'{"text": "\\"timestamp\\": \\"2020-01-31T12:00:00Z\\""}': "1970-01-01T00:00:07Z",
+    }
+    for data, expected in cases.items():
+        path.write_bytes(data)
+        os.utime(path, (7, 7))
+        assert find_first_time(path) == expected, data

@@ -638,7 +638,7 @@ class History:
     def _find_parent_ns(self, commit: AddingCommit) -> int:
         """Return the author time of a commit's parent, or of HEAD for the work tree; 0 without one.
 
-        A rebase changes only the committer's time.
+        A rebase changes only the committer's time. git stores whole seconds: the parent was made within that second.
         """
         parent = self._repository.head().commit if commit.id is None else self._first_parent(commit.id)
         git_object = None if parent is None else self._objects.read(parent)
@@ -681,6 +681,7 @@ class History:
             read_before=lambda: self._lineage.text_before_state(row),
             absent=absent,
             withheld=self._lineage.withheld(row, commit.id),
+            is_outlived=lambda: row.at_ns < self._find_parent_ns(commit) + NS,
         )
 
     def _absent_from(self, commit: AddingCommit, path: RepoPath) -> Callable[[int], bool]:

@@ -360,6 +360,18 @@ def test_text_that_another_file_lost_before_the_commits_parent_did_not_move(scen
     assert scene.marks() == "...", "the commit at 20 had the text nowhere"
 
 
+def test_a_discarded_line_that_a_person_types_elsewhere_in_the_file_is_not_the_agents(scene: Scene) -> None:
+    base = scene.committed(at=-100, app__py=OLD)
+    scene.edited("app.py", OLD, SECOND + OLD, at=10, head=base)
+    moved = scene.committed(base, at=20, app__py=OLD + SECOND)
+    assert scene.marks() == "...A", "moved before any commit lacked it"
+    without = scene.committed(moved, at=30, app__py=OLD)
+    scene.edited("app.py", OLD, ADDED + OLD, at=40, head=without)
+    discarded = scene.committed(without, at=50, app__py=OLD)
+    scene.committed(discarded, at=60, app__py=OLD + ADDED.splitlines(keepends=True)[0])
+    assert scene.marks() == "...."
+
+
 def test_lines_copied_by_a_person_while_the_agents_stay_where_they_were_are_none(scene: Scene) -> None:
     _, second = committed_edit(scene)
     scene.committed(second, at=30, app__py=NEW, other__py=text("start_of_it = 1") + ADDED)

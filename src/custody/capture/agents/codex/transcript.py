@@ -15,6 +15,7 @@ from custody.capture.agents.codex.views import views_from_transcript_event
 from custody.capture.line_reader import (
     ZST,
     FileLine,
+    find_first_time,
     is_file_in_trees,
     list_transcript_files,
     locate_agent_folder,
@@ -32,7 +33,6 @@ from custody.capture.typed_field import Fields, get_fields, get_string, parse_pa
 from custody.core.ids import AgentName
 from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import format_timestamp
 
 SUFFIX = ".jsonl"
 FOLDERS = ("sessions", "archived_sessions")
@@ -94,7 +94,7 @@ def find_subagent_launches(file: Path, lines: Iterable[FileLine]) -> Iterator[Su
 
 def read_rollout(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
     """Yield the result of each line."""
-    state = RolloutState(starts, session=thread_from_rollout_name(file), at=format_timestamp(file.stat().st_mtime_ns))
+    state = RolloutState(starts, session=thread_from_rollout_name(file), at=find_first_time(file))
     yield from read_transcript_objects(lines, state.line)
 
 

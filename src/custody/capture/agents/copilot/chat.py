@@ -27,7 +27,7 @@ from custody.capture.agents.copilot.session_record import (
     make_call_record,
     make_event_record,
 )
-from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, find_first_time
 from custody.capture.transcripts import (
     WHOLE_BYTES_MAX,
     LineProblem,
@@ -55,9 +55,7 @@ class Chat:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.header = SessionHeader(
-            choose_session_id(None, file.stem), format_timestamp(file.stat().st_mtime_ns), find_vscode_folder(file)
-        )
+        self.header = SessionHeader(choose_session_id(None, file.stem), find_first_time(file), find_vscode_folder(file))
 
     def read_lines(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
         """Yield the records of the chat."""

@@ -26,7 +26,7 @@ from custody.capture.agents.copilot.session_record import (
 from custody.capture.agents.copilot.tool_calls import NOTICE, SUBAGENTS, append_exit_code, normalize_tool_name
 from custody.capture.agents.copilot.views import views_from_transcript_event
 from custody.capture.hook.call_name import make_copilot_call_id, strip_tool_call_number
-from custody.capture.line_reader import FileLine
+from custody.capture.line_reader import FileLine, find_first_time
 from custody.capture.transcripts import (
     LineProblem,
     LineResult,
@@ -46,7 +46,6 @@ from custody.core.ids import AgentName
 from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import format_timestamp
 
 # Copilot's event streams, line by line: sessions of Copilot CLI, and transcripts of VS Code's extension. Shapes:
 # @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``), sessions of the CLI 1.0.102 of November 2026,
@@ -78,7 +77,7 @@ class StreamState:
         folder = find_vscode_folder(file)
         own = file.parent.name if file.stem == STREAM else file.stem
         self.starts = starts
-        self.header = SessionHeader(choose_session_id(None, own), format_timestamp(file.stat().st_mtime_ns), folder)
+        self.header = SessionHeader(choose_session_id(None, own), find_first_time(file), folder)
         self.in_vscode = folder is not None
         self.has_ends = False
         self.is_replayed = False

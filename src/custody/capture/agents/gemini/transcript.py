@@ -23,6 +23,7 @@ from custody.capture.agents.gemini.views import (
 from custody.capture.hook.call_name import extract_tool_result_text, make_gemini_call_id
 from custody.capture.line_reader import (
     FileLine,
+    find_first_time,
     is_path_in_trees,
     list_transcript_files,
     locate_agent_folder,
@@ -54,7 +55,6 @@ from custody.capture.typed_field import Fields, get_fields, get_items, get_strin
 from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json, parse_json_bytes
-from custody.core.wire.time import format_timestamp
 
 # Where Gemini CLI stores its chats, and the project of each. A project's folder in ``tmp`` is named by the SHA-256 of
 # its root's path (``utils/paths.ts``), since 2026 by a short name that ``projects.json`` and a file ``.project_root``
@@ -202,7 +202,7 @@ class ChatState:
         self.subagent: str | None = None
         self.hash: str | None = None
         self.root = find_chat_project_root(file)
-        self.at = format_timestamp(file.stat().st_mtime_ns)
+        self.at = find_first_time(file)
         self.opened = OpenedSessions()
         self.record_ids: set[str] = set()
 
