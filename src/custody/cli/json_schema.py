@@ -139,7 +139,6 @@ REPORTS: tuple[type[Report], ...] = (
     ReviewReport,
     GitHubBackfillReport,
     GitHubCommentReport,
-    GitHubCommentReport,
     GitHubConnectReport,
     GitHubListReport,
     GraphRunReport,

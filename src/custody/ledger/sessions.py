@@ -100,16 +100,14 @@ def _reading_prompts(
     workspace: Workspace, text: str | None
 ) -> Iterator[tuple[Store, Collection[tuple[str, str]] | None]]:
     """Open the store to read, with the sessions that have ``text`` in a prompt; None without a text."""
-    with workspace.reading() as store:
-        if text is None:
-            with store.reading():
-                yield store, None
-            return
-        from custody.search.app import find_sessions_by_prompt, update_search_index  # only needed with a text
+    if text is None:
+        with workspace.reading() as store, store.reading():
+            yield store, None
+        return
+    from custody.search.app import find_sessions_by_prompt, open_search_index  # only needed with a text
 
-        update_search_index(workspace, store)
-        with store.reading():
-            yield store, find_sessions_by_prompt(store, text)
+    with open_search_index(workspace) as store:
+        yield store, find_sessions_by_prompt(store, text)
 
 
 def _count_agent_sessions(rows: Sequence[SessionRow]) -> list[AgentLine]:

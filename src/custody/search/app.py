@@ -1,7 +1,7 @@
 """Search sessions: bring the index up to date, rank sessions, and show the best text of each."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ from custody.search.queries import (
     split_search_batches,
 )
 from custody.search.wire import FoundCommit, FoundSession, SearchReport
-from custody.store import Store
+from custody.store import Store, StoreUnwritable
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
 COMPARED_MAX = 50
@@ -57,10 +57,25 @@ def search_sessions(workspace: Workspace, request: SearchRequest) -> SearchRepor
     terms = parse_search_terms(request.words)
     if not terms:
         raise InputError("cannot search for an empty text", hint="pass a word of a prompt, a command or a file name")
-    with workspace.reading() as store:
-        update_search_index(workspace, store)
-        with store.reading():
-            return _search(SearchTables(store), terms, request, _find_repository(workspace))
+    with open_search_index(workspace) as store:
+        return _search(SearchTables(store), terms, request, _find_repository(workspace))
+
+
+@contextmanager
+def open_search_index(workspace: Workspace) -> Iterator[Store]:
+    """Open the store to read, with every record indexed; a store that cannot be written is indexed in a copy."""
+    with workspace.reading() as store, ExitStack() as stack:
+        indexed = store
+        try:
+            update_search_index(workspace, store)
+        except StoreUnwritable:
+            copy = workspace.private_copy(store)
+            if copy is None:
+                raise
+            indexed = stack.enter_context(copy)
+            update_search_index(workspace, indexed)
+        stack.enter_context(indexed.reading())
+        yield indexed
 
 
 def find_sessions_by_prompt(store: Store, text: str) -> set[SessionKey]:

@@ -160,6 +160,8 @@ class SearchTables(DerivedTables):
 
     def count_matches(self, term: SearchTerm, only: SearchFilter) -> dict[SessionKey, dict[TextKind, int]]:
         """Return the texts with a term, counted by session and kind; a text that was recorded twice counts once."""
+        if not self._db.rows("SELECT 1 FROM search_item LIMIT 1"):
+            return {}  # the full-text index is made with the first text
         query, value = self._db.match_words(term.words, is_prefix=term.is_prefix)
         where, values = _make_filter_condition(only)
         matches: dict[SessionKey, dict[TextKind, int]] = {}

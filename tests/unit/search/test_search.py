@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.search.model import parse_search_terms, split_search_words
+from custody.store import StoreUnwritable
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.builders.in_process import custody
@@ -101,6 +102,23 @@ def test_words_that_no_text_has_are_named(repository: Path) -> None:
     assert (nothing.status, nothing.out.splitlines()[0]) == (0, "No session found among 4 sessions.")
     empty = custody(repository, "search", "...")
     assert (empty.status, empty.out) == (2, "")
+
+
+def test_without_records_nothing_is_found(repository: Path) -> None:
+    assert custody(repository, "search", "refund").out.startswith("No session found among 0 sessions.")
+    assert "no session has a prompt with 'refund'" in custody(repository, "log", "--grep", "refund").out
+
+
+def test_a_store_that_cannot_be_written_is_searched(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert custody(recorded(repository), "log").status == 0  # ingested, but not indexed
+
+    def fail(*_: object) -> None:
+        raise StoreUnwritable("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("custody.workspace.workspace.open_sqlite", fail)
+        ran = custody(repository, "search", "refunds", "--json")
+    assert [session["session"] for session in json.loads(ran.out)["sessions"]] == ["refunds", "files"]
 
 
 def test_an_erased_prompt_leaves_no_word_in_the_files(repository: Path) -> None:

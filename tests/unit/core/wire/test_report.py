@@ -44,7 +44,8 @@ def made_of(hint: Any, *, full: bool) -> Any:
     if origin is list:
         return [made_of(args[0], full=full)] if full else []
     if origin is dict:
-        return {"b": made_of(args[1], full=full), "a": made_of(args[1], full=full)} if full else {}
+        keys = get_args(args[0]) if get_origin(args[0]) is Literal else ("b", "a")
+        return {key: made_of(args[1], full=full) for key in keys} if full else {}
     plain = {str: "é\udcff\n", int: 2**53, float: 0.5, bool: True, Any: {"b": [1, None], "a": "x"}}
     return plain[hint.__origin__ if get_origin(hint) is Annotated else hint]
 
