@@ -7,6 +7,7 @@ from tests.attacks import (
     decisions,
     other_agents,
     policy,
+    reading,
     records,
     rejected,
     remote,
@@ -20,7 +21,7 @@ from tests.attacks.model import Attack
 
 MODULES = (
     *(decisions, signatures, rejected, authorship, other_agents, budget, policy, team_files, records, verdicts),
-    *(revisions, combined, remote, service),
+    *(revisions, combined, remote, service, reading),
 )
 _ALL = [attack for module in MODULES for attack in module.BOOK.attacks]
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}

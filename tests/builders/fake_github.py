@@ -104,6 +104,21 @@ class FakeGitHub:
         }
         return self.signed(event, json.dumps(body).encode(), guid)
 
+    def review_delivery(
+        self, number: int, login: str, guid: str, action: str = "submitted"
+    ) -> tuple[bytes, dict[str, str]]:
+        """Return the body and the headers of a webhook about the newest review of a pull request by an account."""
+        found = [review for review in self.reviews.get(number, []) if review["user"]["login"] == login]
+        body = {
+            "action": action,
+            "review": {**found[-1], "submitted_at": "2026-01-01T12:00:00Z"},
+            "pull_request": self.pulls[number],
+            "repository": _repository(REPOSITORY),
+            "installation": {"id": 7},
+            "sender": _user(login),
+        }
+        return self.signed("pull_request_review", json.dumps(body).encode(), guid)
+
     def pushed(self, before: str, after: str, commits: list[dict[str, Any]], guid: str) -> tuple[bytes, dict[str, str]]:
         """Return the body and the headers of a webhook about a push to the default branch."""
         body = {

@@ -248,12 +248,18 @@ def _label_block(attribution: Attribution, result: BlameResult, now_ns: int) -> 
     commit = None if sha is None else result.commits.get(sha)
     return BlockLabel(
         mark=MARKS[attribution.kind],
-        who="unknown" if attribution.kind == "none" else attribution.agent or attribution.kind,
+        who=_name_author(attribution),
         certainty=_name_certainty(attribution),
         commit="uncommitted" if sha is None else sha[:SHA_DIGITS],  # empty: committed, but git cannot tell where
         when="" if commit is None or commit.at is None else format_when(commit.at, now_ns),
         subject="" if commit is None else commit.subject,
     )
+
+
+def _name_author(attribution: Attribution) -> str:
+    if attribution.kind == "person" and attribution.said_by:
+        return attribution.said_by[0].person
+    return "unknown" if attribution.kind == "none" else attribution.agent or attribution.kind
 
 
 def _name_certainty(attribution: Attribution) -> str:
@@ -302,6 +308,14 @@ class _BlameLayout:
         return (*facts, StyledText(f"{number:>{self._digits}}", "muted"), "  ", shown)
 
 
+def describe_author_statements(attribution: Attribution) -> Iterator[str]:
+    """Yield what people say about lines, and where that contradicts the evidence of an agent."""
+    for statement in attribution.said_by or ():
+        but = f"; recorded evidence names {attribution.agent}" if attribution.agent is not None else ""
+        message = f": {statement.message}" if statement.message else ""
+        yield f"{statement.person} says that they wrote this by hand (self-reported){message}{but}"
+
+
 def _render_attribution_details(attribution: Attribution, pad: str) -> Iterator[str]:
     """Yield the details that ``-v`` prints above a block."""
     yield from (
@@ -309,8 +323,11 @@ def _render_attribution_details(attribution: Attribution, pad: str) -> Iterator[
         f" session {claim.session_id}"
         for claim in attribution.claims
     )
+    yield from (f"{pad}| {sentence}" for sentence in describe_author_statements(attribution))
     if attribution.kind == "none":
         yield f"{pad}| {attribution.reason}"
+        return
+    if attribution.kind == "person" and attribution.agent is None:
         return
     certainty = (
         ""

@@ -73,6 +73,15 @@ class LastChange(msgspec.Struct, frozen=True, kw_only=True):
     removed: list[str]
 
 
+class AuthorStatementReport(msgspec.Struct, frozen=True):
+    """A person's own statement that they wrote the lines by hand; always self-reported."""
+
+    person: str
+    at: str
+    message: str | None
+    record: str
+
+
 class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "class"}):
     """Adjacent lines with the same answer; ``share`` is the part of each line that an agent wrote.
 
@@ -104,6 +113,8 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "cl
     claims: list[CompetingClaim]
     certainty: str
     last_changes: list[LastChange] = []
+    said_by: list[AuthorStatementReport] | msgspec.UnsetType = msgspec.UNSET
+    """People who say that they wrote the lines; left out without any."""
 
 
 class BlameReport(Report, frozen=True, kw_only=True, tag="blame"):

@@ -57,7 +57,7 @@ from custody.graph.wire.report import (
     ImportOtlpReport,
 )
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
-from custody.people.wire import ReadReport, ReadShareReport
+from custody.people.wire import AuthorReport, ReadReport, ReadShareReport
 from custody.review.wire import ReviewReport
 from custody.sdk.script_run import GraphRunReport
 from custody.search.wire import SearchReport
@@ -146,6 +146,7 @@ REPORTS: tuple[type[Report], ...] = (
     GraphNextReport,
     GraphDagReport,
     GraphDiffReport,
+    AuthorReport,
     ReadReport,
     ReadShareReport,
     CiteAuditReport,

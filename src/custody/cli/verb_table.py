@@ -6,6 +6,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
         "Ask": MappingProxyType(
             {
+                "author": "Record that you wrote lines by hand.",
                 "blame": "Show who wrote each line of a file, and how certain that is.",
                 "cite": "Register sources and check the reports that cite them.",
                 "dupes": "Find changes that duplicate other changes.",
@@ -72,6 +73,7 @@ COMMON_VERBS = frozenset(
 
 MODULES: MappingProxyType[str, str] = MappingProxyType(
     {
+        "author": "custody.people.cli",
         "blame": "custody.attribution.cli",
         "cite": "custody.cite.cli.cite",
         "completion": "custody.cli.rules",

@@ -301,6 +301,28 @@ def _reason_code_from_duplicate(duplicate: SimilarChange) -> ReasonCode:
     return ReasonCode.DUPE_SAME if duplicate.category is Category.SAME_CHANGE else ReasonCode.DUPE_LIKELY
 
 
+# Reads: did a person who did not write the change read all of it?
+
+
+def check_reads(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield one reason for the hunks that no second person has read; none if the check is off."""
+    reads = evidence.reads
+    if reads is None:
+        return
+    if isinstance(reads, MissingEvidence):
+        yield rules.reason(ReasonCode.REVIEW_UNREAD, reads.why, reads.remedy)
+    elif reads.unread:
+        named = join_reason_parts(
+            [f"'{path}'" for path in dict.fromkeys(spot.path for spot in reads.unread)], SHOWN_MAX
+        )
+        yield rules.reason(
+            ReasonCode.REVIEW_UNREAD,
+            f"no second person has read {len(reads.unread):,} of {count_noun(reads.hunks, 'hunk')}"
+            f" ({_name_assurance_rule(rules)}): {named}",
+            spots=reads.unread,
+        )
+
+
 # Integrity: are the records that the answers rest on unchanged?
 
 

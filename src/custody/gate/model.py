@@ -64,6 +64,7 @@ class ReasonCode(Enum):
     GRAPH_UNUSUAL = "GRAPH-UNUSUAL"
     INTEG_UNSEEN = "INTEG-UNSEEN"
     INTEG_DAMAGE = "INTEG-DAMAGE"
+    REVIEW_UNREAD = "REVIEW-UNREAD"
     POLICY_CHANGED = "POLICY-CHANGED"
 
 
@@ -231,6 +232,11 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
             _ANSWERS,
             VerdictLevel.BLOCK,
         ),
+        ReasonCode.REVIEW_UNREAD: ReasonInfo(
+            "`gate.reads` is on, and no second person has read some hunks of the change. Only marks with at least"
+            " `gate.assurance_min` count, and never those of an author, an operator or an agent of the change.",
+            "have a person who did not write the change read it; 'custody read BASE..HEAD' lists its hunks",
+        ),
         ReasonCode.POLICY_CHANGED: ReasonInfo(
             "The change edits rules, or a file that decides what may merge: `custody.toml` or a CI workflow. It is"
             " judged by the rules of its base, and never approved without review.",
@@ -347,6 +353,14 @@ class CallsBeforeEdit(Struct, frozen=True):
     calls: tuple[str, ...]
 
 
+class ReadState(Struct, frozen=True):
+    """The hunks of a change that no second person has read, and the lowest assurance of the marks of the others."""
+
+    unread: tuple[ChangeSpot, ...]
+    hunks: int
+    assurance: Assurance | None = None
+
+
 class GateEvidence(Struct, frozen=True):
     """All evidence that the checks use.
 
@@ -369,6 +383,8 @@ class GateEvidence(Struct, frozen=True):
     guarded: tuple[str, ...] = ()
     vouchers: tuple[FileVoucher, ...] = ()
     rejected_by: str | None = None
+    reads: ReadState | MissingEvidence | None = None
+    """Which hunks a second person has read; None if the check is off."""
 
     @property
     def assurance(self) -> Assurance:
@@ -382,6 +398,8 @@ class GateEvidence(Struct, frozen=True):
         favorable = [added.rated for _, added in self.ranges]
         favorable += [answer.assurance for answer in trust if answer.approval]
         favorable += [voucher.assurance for voucher in self.vouchers]
+        if isinstance(self.reads, ReadState) and self.reads.assurance is not None:
+            favorable.append(self.reads.assurance)
         return find_lowest_assurance(favorable) or Assurance.WITNESSED
 
     @property

@@ -67,6 +67,8 @@ class GateRules(Struct, frozen=True, kw_only=True):
     """Calls of other sessions that are needed to know what is unusual."""
     call_chance_min: float = 0.02
     """Calls are unusual if the geometric mean of their probabilities is lower."""
+    reads: Literal["on", "off"] = "off"
+    """Whether a second person must have read each hunk of a change, vouched for with at least ``assurance_min``."""
     budget: Literal["store", "remote"] = "store"
     """Where the lines of an approval without review are reserved: in this store, or at a remote for all clones."""
     budget_remote: str = "origin"
@@ -89,6 +91,7 @@ class GateRules(Struct, frozen=True, kw_only=True):
             check_rule_path_pattern("gate.risky_paths", pattern)
         check_rule_range("gate.calls_learnt_min", self.calls_learnt_min, least=1)
         check_rule_range("gate.call_chance_min", self.call_chance_min, least=0, most=1)
+        check_rule_choice("gate.reads", self.reads, ("on", "off"))
         check_rule_choice("gate.budget", self.budget, ("store", "remote"))
         if not self.budget_remote.strip():
             raise RulesError("gate.budget_remote", "is empty; name a remote, such as origin")

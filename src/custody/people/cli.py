@@ -16,7 +16,7 @@ from custody.terminal.frame import json_option, open_command_workspace, print_co
 from custody.terminal.screen import TextLine
 
 if TYPE_CHECKING:
-    from custody.people.wire import HunkReader, HunkReadState, ReadReport, ReadShareReport
+    from custody.people.wire import AuthorReport, HunkReader, HunkReadState, ReadReport, ReadShareReport
 
 SHORT_DIGITS = 12
 DAYS_COUNTED = 30
@@ -105,3 +105,43 @@ def _render_reader(reader: HunkReader) -> str:
 
     how = {"approval": "approved", "page": "read", "command": "read"}.get(reader.via, "read")
     return f"{how} by {reader.person} {format_time(reader.at)} ({reader.assurance})"
+
+
+@click.command("author")
+@click.argument("place", metavar="PATH[:LINES]")
+@click.argument("revision", required=False, metavar="[REV]")
+@click.option("--message", metavar="TEXT", help="Why, or how you wrote them.")
+@click.option("--actor", help="Who wrote them (default: you).")
+@json_option
+@click.pass_context
+def author_command(
+    ctx: click.Context, place: str, revision: str | None, *, message: str | None, actor: str | None, as_json: bool
+) -> int:
+    """Record that you wrote lines by hand.
+
+    LINES is 12 or 12-30 (default: the whole file). Without REV the file on disk counts, else the one in HEAD. The
+    statement belongs to the text of the lines, so it follows them when they move.
+
+    It is self-reported: blame, why and stats show you as the author of lines without evidence of an agent, never above
+    Likely. It replaces no evidence, and never makes a verdict milder. 'custody erase RECORD' takes it back.
+
+    \b
+    Examples:
+      custody author src/app.py:12-30 --message "typed from the spec"
+      custody author src/app.py HEAD~1
+    """
+    from custody.people.authorship import AuthorRequest, record_author
+
+    request = AuthorRequest(place=place, revision=revision, message=message, person=actor)
+    report = record_author(open_command_workspace(ctx), request)
+    return print_command_report(report, "\n".join(_render_author(report)), as_json=as_json)
+
+
+def _render_author(report: AuthorReport) -> Iterator[str]:
+    place = f"{report.path}:{report.first}-{report.last}"
+    state = "already recorded" if report.record is None else f"recorded as {report.record}"
+    yield f"{report.person} wrote {place} ({count_noun(report.lines, 'line')}): {state}, self-reported"
+    if report.contradicted:
+        agents = ", ".join(report.agents)
+        lines = count_noun(report.contradicted, "line")
+        yield f"note: recorded evidence names {agents} for {lines}; it stays, and the contradiction is shown"

@@ -1,8 +1,9 @@
-"""Which records say that a person read a hunk."""
+"""Which records say that a person read a hunk, or wrote lines."""
 
 from collections.abc import Iterable
 
-from custody.core.views import HunkRead
+from custody.core.paths import RepoPath
+from custody.core.views import AuthorClaim, HunkRead
 from custody.store import ObservedView, Store, split_row_batches
 
 NAMES_MAX = 500
@@ -22,3 +23,8 @@ def list_read_ranges(store: Store) -> list[ObservedView[HunkRead]]:
     """Return a record for each head of a change that was read, at least in part."""
     first = "SELECT store_id, min(seq), n FROM hunk_read GROUP BY head, store_id, n"
     return store.views.look_up(HunkRead, f"(store_id, seq, n) IN ({first})", ())
+
+
+def find_author_claims(store: Store, path: RepoPath) -> list[ObservedView[AuthorClaim]]:
+    """Return what people said about the authors of a file, oldest first."""
+    return store.views.look_up(AuthorClaim, "path = ?", (path.raw,))

@@ -58,6 +58,11 @@ def list_changed_hunks(files: Iterable[FileDiff]) -> list[ChangedHunk]:
     return [ChangedHunk(file.change.path, hunk) for file in files for hunk in list_identified_hunks(file)]
 
 
+def find_recorded_reads(store: Store, hunks: Iterable[str]) -> list[ObservedView[HunkRead]]:
+    """Return what was recorded about these hunks, oldest first."""
+    return find_hunk_reads(store, hunks)
+
+
 def record_reads(workspace: Workspace, request: ReadRequest) -> ReadReport:
     """Record that a person read hunks of a change, each once; raise an ``InputError`` for a hunk it does not have."""
     change = resolve_change_range(workspace.repository, request.change)

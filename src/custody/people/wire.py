@@ -62,3 +62,20 @@ class ReadShareReport(Report, frozen=True, kw_only=True, tag="read-share"):
     witnessed_lines: int
     left_out: int
     notes: list[str]
+
+
+class AuthorReport(Report, frozen=True, kw_only=True, tag="author"):
+    """A person's statement that they wrote lines of a file by hand; always self-reported.
+
+    ``record`` is None if the same statement was recorded before. ``contradicted`` counts the lines that evidence gives
+    to ``agents``: that evidence stays.
+    """
+
+    person: str
+    path: str
+    first: int
+    last: int
+    lines: int
+    record: str | None
+    contradicted: int
+    agents: list[str]

@@ -27,6 +27,7 @@ from custody.review.app.words import (
     describe_calls,
     describe_duplicates,
     describe_prompt,
+    describe_readers,
     describe_sources,
     describe_tests,
     name_hunk_place,
@@ -201,6 +202,7 @@ def _render_card(hunk: HunkReport, screen: Screen) -> Iterator[TextLine]:
         ("tested", describe_tests(hunk), TEST_ROLES[hunk.tests.state]),
         ("certainty", hunk.certainty, None),
         ("duplicate", describe_duplicates(hunk), None),
+        ("read by", describe_readers(hunk), None),
     ]
     for label, text, role in rows:
         if text:

@@ -267,6 +267,9 @@ def _format_why_author(report: WhyReport, attribution: Attribution, now_ns: int)
     agent = StyledText(_get_agent_title(attribution.agent or "an agent"), "agent")
     call = next(iter(_links(report, CallLink)), None)
     when = "" if call is None else f" {_format_day(call.started, now_ns)}"
+    if attribution.kind == "person" and attribution.agent is None:
+        person = attribution.said_by[0].person if attribution.said_by else "A person"
+        return (StyledText(person, "person"), " says that they wrote this line (self-reported)")
     if attribution.kind == "person":
         return (StyledText("A person", "person"), " changed this line, which ", agent, f" wrote{when}")
     part = "this line" if attribution.kind == "agent" else f"{attribution.share:.0%} of this line"
@@ -401,6 +404,9 @@ def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iter
     from custody.why.certainty import list_certainty_reasons
     from custody.why.report import PromptLink
 
+    if attribution.kind == "person" and attribution.agent is None:
+        yield "only the person's own statement says so"
+        return
     if attribution.kind == "person":
         yield f"a person changed what {attribution.agent or 'an agent'} had written"
     points = {signal.name: signal.points for signal in attribution.evidence}
@@ -535,6 +541,11 @@ def _render_why_line(link: LineLink) -> Iterator[str]:
     yield f"{link.path}:{link.line}  {mark}  {link.text.strip()}".rstrip()
     if attribution.kind == "none":
         yield UNKNOWN_AUTHOR
+        return
+    from custody.attribution.cli import describe_author_statements
+
+    yield from describe_author_statements(attribution)
+    if attribution.kind == "person" and attribution.agent is None:
         return
     if attribution.kind == "person":
         yield f"person, who changed what {attribution.agent} had written"

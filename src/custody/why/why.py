@@ -316,6 +316,9 @@ def _decode_chain_commit_text(raw: bytes) -> str:
 
 def _explain_missing_chain(attribution: Attribution) -> str:
     """Return why a line has no chain, and what was searched."""
+    if attribution.said_by:
+        said = attribution.said_by[0]
+        return f"{said.person} recorded it on {said.at[:10]}" + (f": {said.message}" if said.message else "")
     searched = attribution.searched
     if searched is None or searched.since is None:
         return UNCAPTURED

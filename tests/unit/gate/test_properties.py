@@ -76,6 +76,7 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     damage = draw(st.integers(max(places.values()), 2))
     places[ReasonCode.INTEG_DAMAGE], places[ReasonCode.INTEG_UNSEEN] = damage, draw(st.integers(damage, 2))
     places[ReasonCode.POLICY_CHANGED] = draw(st.integers(0, 2))
+    places[ReasonCode.REVIEW_UNREAD] = draw(st.integers(0, damage))
     return {code.value: LEVELS[place] for code, place in places.items()}
 
 

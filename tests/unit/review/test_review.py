@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from custody.gate.app.gate import GateRequest, gate
+from custody.people.reads import ReadRequest, list_change_reads, record_reads
 from custody.review.app.review import ReviewRequest, review_change
 from custody.review.cli import render_review
 from custody.review.wire import ReviewReport
@@ -47,6 +48,17 @@ def test_the_card_of_a_recorded_hunk_has_prompt_call_and_certainty(judged: Judge
     assert hunk.prompt.state == "shown" and (hunk.prompt.text or "").startswith("Add two lines.")
     assert [call.number for call in hunk.calls] == [1]
     assert hunk.links.log is not None and hunk.links.why == f"custody why a.py:3 {judged.second[:12]}"
+
+
+def test_a_card_lists_who_read_the_hunk(judged: Judged) -> None:
+    change = f"{judged.base}..{judged.second}"
+    record_reads(judged.workspace, ReadRequest(change=change, paths=["a.py"], person="ana"))
+    report = review(judged)
+    marks = {hunk.path: [(mark.person, mark.assurance) for mark in hunk.read_by] for hunk in report.hunks}
+    assert marks == {"auth/login.py": [], "logo.bin": [], "a.py": [("ana", "self-reported")]}
+    assert {hunk.id for hunk in report.hunks} == {hunk.id for hunk in list_change_reads(judged.workspace, change).hunks}
+    shown = custody(judged.built.path, "review", change).out
+    assert shown.count("ana, 2023-11-14 (self-reported)") == 1
 
 
 def test_the_verdict_is_that_of_the_gate(judged: Judged) -> None:

@@ -46,6 +46,15 @@ class ToolClaim(Struct, frozen=True):
     record: RecordRef
 
 
+class AuthorStatement(Struct, frozen=True):
+    """A person's own statement that they wrote lines by hand."""
+
+    person: str
+    at_ns: int
+    message: str | None
+    record: RecordRef
+
+
 class LineAnswer(Struct, frozen=True):
     """The answer about a block of lines: its finding, the agents' share, the commits that it came through.
 
@@ -61,6 +70,8 @@ class LineAnswer(Struct, frozen=True):
     others: tuple[ToolClaim, ...] = ()
     part: float = 1.0
     """The agent's share as a claim states it, used where lineage shows none."""
+    statements: tuple[AuthorStatement, ...] = ()
+    """People who say that they wrote the lines; beside evidence of an agent they contradict it."""
 
     @property
     def share(self) -> float:
@@ -72,14 +83,19 @@ class LineAnswer(Struct, frozen=True):
         """Who wrote the lines."""
         if isinstance(self.finding, TraceAttribution):
             return LineOwner.MIXED if self.share < 1.0 else LineOwner.AGENT
-        return LineOwner.PERSON if self.origin.is_person and self.story is not None else LineOwner.NONE
+        return LineOwner.PERSON if self._is_changed_by_person or self.statements else LineOwner.NONE
+
+    @property
+    def _is_changed_by_person(self) -> bool:
+        """Return whether a record shows that a person changed what an agent wrote."""
+        return self.origin.is_person and self.story is not None
 
     @property
     def trace(self) -> Trace | None:
         """The session that the lines come from; None if unknown."""
         if isinstance(self.finding, TraceAttribution):
             return self.finding.candidate.trace
-        return self.story.trace if self.story is not None and self.owner is LineOwner.PERSON else None
+        return self.story.trace if self.story is not None and self._is_changed_by_person else None
 
     @property
     def tier(self) -> int | None:
@@ -91,7 +107,9 @@ class LineAnswer(Struct, frozen=True):
         """The grade of the evidence; None without evidence."""
         if isinstance(self.finding, TraceAttribution):
             return self.finding.candidate.grade
-        return self.story.grade if self.story is not None and self.owner is LineOwner.PERSON else None
+        if self.story is not None and self._is_changed_by_person:
+            return self.story.grade
+        return Grade.CLAIMED if self.statements else None
 
     @property
     def signals(self) -> tuple[Signal, ...]:

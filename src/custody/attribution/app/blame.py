@@ -5,10 +5,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field, structs
+from msgspec import UNSET, Struct, field, structs
 from msgspec.structs import replace
 
-from custody.attribution.app.answers import LineAnswer, ToolClaim
+from custody.attribution.app.answers import AuthorStatement, LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, FileVersion, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.engine import merge_findings
@@ -24,6 +24,7 @@ from custody.attribution.text import (
 )
 from custody.attribution.wire import (
     Attribution,
+    AuthorStatementReport,
     BlameReport,
     CompetingClaim,
     RemovedLine,
@@ -259,11 +260,12 @@ class BlameReporter:
             signals=[signal.name for signal in answer.signals],
             evidence=[_report_signal(signal) for signal in answer.signals],
             commits=[commit for commit in answer.trail if commit is not None],
-            reason=finding.reason if isinstance(finding, NoAttribution) else None,
+            reason=finding.reason if isinstance(finding, NoAttribution) and not answer.statements else None,
             searched=self._report_search_scope(finding.segment.path) if owner is LineOwner.NONE else None,
             claims=[_report_competing_claim(claim) for claim in answer.others],
             certainty=format_certainty(answer.tier, answer.grade, is_person=owner is LineOwner.PERSON),
             last_changes=[] if changes is None else changes.report(answer),
+            said_by=[_report_author_statement(statement) for statement in answer.statements] or UNSET,
         )
 
     def _report_search_scope(self, path: RepoPath) -> SearchScope:
@@ -303,6 +305,12 @@ def _compute_agent_share(answer: LineAnswer) -> float:
 
 def _report_signal(signal: Signal) -> SignalReport:
     return SignalReport(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
+
+
+def _report_author_statement(statement: AuthorStatement) -> AuthorStatementReport:
+    return AuthorStatementReport(
+        statement.person, format_timestamp(statement.at_ns), statement.message, str(statement.record)
+    )
 
 
 def _report_competing_claim(claim: ToolClaim) -> CompetingClaim:

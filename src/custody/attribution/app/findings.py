@@ -16,6 +16,7 @@ from custody.attribution.app.answers import (
     LineAnswer,
     Story,
 )
+from custody.attribution.app.author_claims import add_author_claims
 from custody.attribution.app.commit_claims import (
     CommitLinkIndex,
     SessionEdit,
@@ -102,7 +103,9 @@ class LineAttributor:
         answers = [answer for segment, line in segments for answer in self._answer(version, segment, line, older)]
         answers = add_commit_claims(self._evidence, version, answers)
         answers = add_trace_claims(self._evidence, version, answers)
-        return answers if self._strict else self._statements.add_claims(version, answers)
+        if self._strict:
+            return answers
+        return add_author_claims(self._evidence, version, self._statements.add_claims(version, answers))
 
     def of_file(
         self, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines] = ()

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from msgspec import Struct, field, structs
 
 from custody.attribution.app.answers import EVIDENCE_SOURCES, NAMED_BY_COMMIT, LineAnswer
+from custody.attribution.app.author_claims import list_claimed_paths
 from custody.attribution.app.commit_messages import is_named_by_commit, list_files_of_named_commits
 from custody.attribution.app.commit_texts import list_last_touches, read_file_changes
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -282,7 +283,7 @@ class _LineCounter:
         self._commit = commit
         self._root = root
         self._reach = _compute_capture_reach(evidence, commit, root)
-        self._named = list_files_of_named_commits(evidence, commit)
+        self._named = list_files_of_named_commits(evidence, commit) | list_claimed_paths(evidence)
 
     def count(self, path: RepoPath, added: Addition | None = None) -> None:
         """Count the lines of a file, or those that a change ``added``."""

@@ -32,6 +32,7 @@ from custody.gate.checks import (
     check_duplicates,
     check_integrity,
     check_policy,
+    check_reads,
     check_trust,
 )
 from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
@@ -50,6 +51,8 @@ from custody.gate.wire.report import (
 from custody.workspace.rules_in_force import warn_of_ignored_rules
 from custody.workspace.workspace import Workspace
 
+READS = "reads"
+"""An optional check: a report names it only where a policy requires it."""
 CHECKS: Mapping[str, GateCheck] = MappingProxyType(
     {
         "integrity": check_integrity,
@@ -59,6 +62,7 @@ CHECKS: Mapping[str, GateCheck] = MappingProxyType(
         "duplicates": check_duplicates,
         "citations": check_citations,
         "calls": check_calls,
+        READS: check_reads,
     }
 )
 """Every check by its name."""
@@ -209,7 +213,9 @@ def _build_gate_report(
             for file in evidence.files
             if isinstance(file.authorship, MissingEvidence)
         ],
-        checks=[name for name in CHECKS if name not in gathered.skipped],
+        checks=[
+            name for name in CHECKS if name not in gathered.skipped and (name != READS or evidence.reads is not None)
+        ],
         skipped=[SkippedCheck(name, why) for name, why in gathered.skipped.items()],
         rules_digest=format_digest(digest),
         rules_from=list(policy.sources),

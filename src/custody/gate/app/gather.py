@@ -27,6 +27,7 @@ from custody.gate.model import (
     FileAdditions,
     GateEvidence,
     MissingEvidence,
+    ReadState,
     RecordState,
     SimilarChange,
     TrustAnswer,
@@ -104,8 +105,14 @@ def gather_evidence(
         skipped["calls"] = "gate.calls = off"
     else:
         calls = _gather_risky_calls(workspace, gathered, policy)
+    reads: ReadState | MissingEvidence | None = None
+    if rules.reads == "on":
+        from custody.gate.app.reads import gather_read_evidence  # only teams that require reads need it
+
+        reads = gather_read_evidence(workspace, review, policy, gathered.evidence)
     evidence = replace(
         gathered.evidence,
+        reads=reads,
         rejected_by=None if gathered.question is not None else _find_rejecting_reviewer(workspace, review, policy),
         duplicates=duplicates,
         texts=texts,

@@ -20,6 +20,7 @@ from custody.review.app.words import (
     describe_authors,
     describe_calls,
     describe_duplicates,
+    describe_readers,
     describe_sources,
     describe_tests,
     list_prompt_facts,
@@ -148,6 +149,7 @@ def _render_card(hunk: HunkReport, link_base: str | None, *, is_open: bool) -> s
         ("Tested", describe_tests(hunk)),
         ("Certainty", hunk.certainty),
         ("Duplicates", describe_duplicates(hunk)),
+        ("Read by", describe_readers(hunk)),
     )
     lines += [f"- **{name}:** {escape_markdown(_cut(text, TEXT_CHARACTERS_MAX))}" for name, text in rows if text]
     lines += [line for prompt in hunk.prompts for line in _render_prompt(prompt)]

@@ -11,6 +11,7 @@ from custody.core.plural import count_noun
 from custody.gate.app.gate import GateRequest, JudgedChange, judge_change
 from custody.gate.app.reading_order import JudgedHunk
 from custody.gate.wire.report import GateReport
+from custody.people.reads import find_hunk_readers
 from custody.review.app.card import NO_CARD, CardMaker, HunkCard, describe_hunk_authors, make_missing_prompt
 from custody.review.wire import (
     HunkLinks,
@@ -18,6 +19,7 @@ from custody.review.wire import (
     HunkRiskReport,
     HunksLeftOut,
     LineSpan,
+    ReadMark,
     ReviewReport,
     RiskFactorReport,
     RiskName,
@@ -57,7 +59,10 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
     shown = order.hunks[:HUNKS_MAX]
     cards, note = _gather_cards(workspace, shown[:cards_max])
     names = _name_versions(judged)
-    hunks = [_report_hunk(hunk, cards.get(hunk.id), names, judged) for hunk in shown]
+    marks = _find_read_marks(workspace, shown, judged)
+    hunks = [
+        replace(_report_hunk(hunk, cards.get(hunk.id), names, judged), read_by=marks.get(hunk.id, [])) for hunk in shown
+    ]
     report = judged.report
     rest = order.hunks[HUNKS_MAX:]
     levels: dict[RiskName, int] = {"high": 0, "medium": 0, "low": 0}
@@ -126,6 +131,21 @@ def _gather_cards(workspace: Workspace, hunks: Sequence[JudgedHunk]) -> tuple[Ma
             return cards, []
     except StoreError as error:
         return {}, [f"prompts, calls and sources were not read: {error.message}"]
+
+
+def _find_read_marks(
+    workspace: Workspace, hunks: Sequence[JudgedHunk], judged: JudgedChange
+) -> Mapping[str, list[ReadMark]]:
+    """Return who read each hunk, the first reader first; none if the store cannot be read."""
+    try:
+        with workspace.reading() as store:
+            readers = find_hunk_readers(workspace, store, (hunk.id for hunk in hunks), judged.review.change)
+    except StoreError:
+        return {}  # the integrity check reports it
+    return {
+        hunk: [ReadMark(person=reader.person, at=reader.at, assurance=reader.assurance) for reader in found]
+        for hunk, found in readers.items()
+    }
 
 
 def _report_hunk(hunk: JudgedHunk, card: HunkCard | None, names: _Names, judged: JudgedChange) -> HunkReport:

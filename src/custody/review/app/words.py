@@ -92,6 +92,16 @@ def describe_tests(hunk: HunkReport) -> str:
     return f"{words}: {run.command}{counts}"
 
 
+READERS_SHOWN_MAX = 3
+
+
+def describe_readers(hunk: HunkReport) -> str:
+    """Return who read a hunk; empty if no person did."""
+    shown = [f"{mark.person}, {mark.at[:10]} ({mark.assurance})" for mark in hunk.read_by[:READERS_SHOWN_MAX]]
+    rest = len(hunk.read_by) - READERS_SHOWN_MAX
+    return "; ".join([*shown, *([f"and {count_noun(rest, 'other person', 'other people')}"] if rest > 0 else [])])
+
+
 def describe_duplicates(hunk: HunkReport) -> str:
     """Return the duplicates of a hunk, or that none were searched."""
     if hunk.duplicates is None:

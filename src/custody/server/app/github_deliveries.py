@@ -33,6 +33,8 @@ from custody.workspace.workspace import Workspace
 GUID = lazy_pattern(r"[A-Za-z0-9-]{8,64}")
 QUEUED = "queued"
 """The result for a delivery that added jobs."""
+SAME_BODY_EVENTS = frozenset(("pull_request", "pull_request_review", "push"))
+"""Events whose bodies have a timestamp, so that the same body is the same event under another id."""
 CHECKED_ACTIONS = frozenset(("opened", "reopened", "synchronize", "edited", "ready_for_review"))
 
 
@@ -92,7 +94,7 @@ class DeliveryIntake(Struct, frozen=True):
         now = self.now_ns()
         # A repeated request for a check has the same bytes; other bodies contain a timestamp.
         if not control.github.take_in(
-            sent.id, digest_from_bytes(sent.body), now, same_body_too=sent.event in ("pull_request", "push")
+            sent.id, digest_from_bytes(sent.body), now, same_body_too=sent.event in SAME_BODY_EVENTS
         ):
             return WebhookReport(taken="known", said="already received", jobs=0)
         if delivery.installation is not None:
@@ -123,6 +125,14 @@ def _plan_pull_request_jobs(delivery: Delivery, connected: GitHubConnection) -> 
         yield make_pull_request_job(OUTCOME, connected, pull.number)
 
 
+def _plan_review_jobs(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
+    """Yield a job for a new review: it records who read the change, and checks it again."""
+    if delivery.pull_request is None:
+        raise InputError("the delivery has no pull request")
+    if delivery.action == "submitted":
+        yield make_pull_request_job(JUDGE, connected, delivery.pull_request.number)
+
+
 def _plan_check_run_jobs(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
     if delivery.check_run is None or delivery.action != "rerequested":
         return
@@ -143,7 +153,12 @@ def _plan_push_jobs(delivery: Delivery, connected: GitHubConnection) -> Iterator
 
 
 EVENTS = MappingProxyType(
-    {"pull_request": _plan_pull_request_jobs, "check_run": _plan_check_run_jobs, "push": _plan_push_jobs}
+    {
+        "pull_request": _plan_pull_request_jobs,
+        "pull_request_review": _plan_review_jobs,
+        "check_run": _plan_check_run_jobs,
+        "push": _plan_push_jobs,
+    }
 )
 """The jobs of each event; other events are ignored."""
 

@@ -27,6 +27,7 @@ from custody.server.github.shapes import (
     Pull,
     find_pull_witness,
     job_payload_from_json,
+    list_pull_approvals,
     parse_github_repository,
     parse_github_sha,
 )
@@ -297,6 +298,7 @@ def open_github_site(workspace: Workspace, repository: str, settings: GitHubSett
 def judge_github_pull(workspace: Workspace, payload: Json) -> None:
     """Check a pull request in its current state, and report to GitHub."""
     with _open_job_site(workspace, payload) as (site, number):
+        _record_approvals(site, site.github.pull(site.repository, number))
         judge = PullRequestJudge(
             site.workspace, site.github, site.repository, site.fetch_pull, comments=site.settings.comments
         )
@@ -313,6 +315,7 @@ def record_github_outcome(workspace: Workspace, payload: Json) -> None:
         if pull.state == "open":
             return
         site.fetch_pull(number)
+        _record_approvals(site, pull)
         by = pull.merged_by if pull.is_merged else None
         witness = _find_host_witness(site, pull) if pull.is_merged else None
         request = OutcomeRequest(
@@ -325,6 +328,37 @@ def record_github_outcome(workspace: Workspace, payload: Json) -> None:
             host_account=None if witness is None else f"github:{witness}",
         )
         record_outcome(site.workspace, request, believes_claims=True)
+
+
+def _record_approvals(site: GitHubSite, pull: Pull) -> None:
+    """Record that each second person who approved a head of a pull request read all of its hunks, once.
+
+    Nothing is recorded where reviews cannot be read, or for a head that is gone or too large.
+    """
+    from custody.people.reads import ReadRequest, record_reads
+
+    try:
+        approvals = list_pull_approvals(pull, site.github.reviews(site.repository, pull.number))
+        if approvals:
+            site.fetch_pull(pull.number)
+    except (GitHubRefusal, GitError):
+        return
+    for approval in approvals:
+        account = f"github:{approval.login}"
+        request = ReadRequest(
+            change=f"{parse_github_sha(pull.base.sha)}..{approval.commit}",
+            is_whole=True,
+            person=account,
+            via="approval",
+            host_account=account,
+        )
+        try:
+            recorded = record_reads(site.workspace, request).recorded
+        except (InputError, GitError) as error:
+            site.workspace.talk(f"{site.repository}#{pull.number}: approval not recorded: {error.message}")
+            continue
+        if recorded:
+            site.workspace.talk(f"{site.repository}#{pull.number}: read by {account}")
 
 
 def _find_host_witness(site: GitHubSite, pull: Pull) -> str | None:

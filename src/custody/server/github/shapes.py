@@ -75,6 +75,13 @@ class PullReview(msgspec.Struct, frozen=True, kw_only=True):
     author_association: str = ""
 
 
+class PullApproval(msgspec.Struct, frozen=True):
+    """An account that approved a pull request, and the head that it approved."""
+
+    login: str
+    commit: CommitSha
+
+
 class Installation(msgspec.Struct, frozen=True):
     """The installation of a GitHub App that a delivery belongs to."""
 
@@ -145,9 +152,24 @@ def find_pull_witness(pull: Pull, reviews: Iterable[PullReview]) -> str | None:
     return next((account.login for account in candidates if _is_second_person(account, pull.user)), None)
 
 
+def list_pull_approvals(pull: Pull, reviews: Iterable[PullReview]) -> list[PullApproval]:
+    """Return who approved which head of a pull request, each once: members, never its author."""
+    approvals: dict[PullApproval, None] = {}
+    for review in reviews:
+        is_known = pull.user is not None and review.commit_id is not None and SHA.fullmatch(review.commit_id)
+        if pull.user is not None and is_known and _is_member_approval(review) and review.commit_id is not None:
+            account = review.user
+            if _is_second_person(account, pull.user):
+                approvals[PullApproval(account.login, CommitSha(review.commit_id))] = None
+    return list(approvals)
+
+
 def _is_approval_of_head(review: PullReview, pull: Pull) -> bool:
-    is_member = review.author_association in REVIEWER_ASSOCIATIONS
-    return review.state == _APPROVED and is_member and review.commit_id == pull.head.sha
+    return _is_member_approval(review) and review.commit_id == pull.head.sha
+
+
+def _is_member_approval(review: PullReview) -> bool:
+    return review.state == _APPROVED and review.author_association in REVIEWER_ASSOCIATIONS
 
 
 def _is_second_person(account: Login | None, author: Login) -> TypeGuard[Login]:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from custody.core.errors import InputError
-from custody.core.views import WitnessClaim
+from custody.core.views import HunkRead, WitnessClaim
 from custody.core.wire.time import format_timestamp
 from custody.server.app.github_deliveries import (
     DeliveryIntake,
@@ -59,6 +59,17 @@ class Team:
     def pushed(self, before: str, after: str) -> None:
         """Deliver a webhook about a push."""
         self._taken_in("push", *self.fake.pushed(before, after, [], "delivery-push"))
+
+    def reviewed(self, number: int, login: str, guid: str = "delivery-r1", **review: str) -> None:
+        """Add a review and deliver its webhook."""
+        self.fake.reviewed(number, login, **review)
+        self._taken_in("pull_request_review", *self.fake.review_delivery(number, login, guid))
+
+    def readers(self) -> list[tuple[str, str, WitnessClaim | None]]:
+        """Return who read which file, and who vouches for it."""
+        with self._project.reading() as store:
+            reads = store.views.look_up(HunkRead, "1 = 1", ())
+        return [(read.view.person, str(read.view.path), read.view.witness) for read in reads]
 
     def work(self) -> WorkerReport:
         """Run the due jobs."""
@@ -281,3 +292,58 @@ def test_without_access_to_reviews_the_outcome_is_recorded_anyway(team: Team) ->
     team.fake.refusals.append(Refusal(403, part="reviews"))
     team.delivered("closed", 3)
     assert (team.work(), team.witnesses()) == (worked(done=1), [None])
+
+
+ANA = WitnessClaim("host", "github:ana")
+
+
+def test_an_approval_is_a_read_of_every_hunk_once(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW, b"b.py": b"b = 1\n"})
+    team.pull(3, base, head)
+    team.reviewed(3, "ana")
+    assert team.work() == worked(done=1)
+    assert sorted(team.readers()) == [("github:ana", "a.py", ANA), ("github:ana", "b.py", ANA)]
+    team.delivered("synchronize", 3, "delivery-again")
+    assert team.work() == worked(done=1)
+    assert len(team.readers()) == 2
+    assert len(team.fake.check_runs) == 1, "a review also checks the change"
+
+
+@pytest.mark.parametrize(
+    ("login", "review"),
+    [
+        ("contributor", {}),
+        ("Contributor", {}),
+        ("helper[bot]", {}),
+        ("stranger", {"association": "NONE"}),
+        ("ana", {"state": "COMMENTED"}),
+        ("ana", {"state": "CHANGES_REQUESTED"}),
+        ("ana", {"state": "DISMISSED"}),
+        ("ana", {"head": "f" * 40}),
+        ("ana", {"head": "--output=x"}),
+    ],
+)
+def test_other_reviews_are_not_reads(team: Team, login: str, review: dict[str, str]) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.pull(3, base, head)
+    team.reviewed(3, login, **review)
+    assert team.work() == worked(done=1)
+    assert team.readers() == []
+
+
+def test_a_backfill_records_the_approvals_of_merged_pull_requests(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.pull(3, base, head)
+    team.fake.reviewed(3, "ana")
+    team.fake.closed(3, head)
+    backfill_github_pulls(team.workspace, REPOSITORY, team.settings)
+    assert team.work().done >= 1
+    assert team.readers() == [("github:ana", "a.py", ANA)]
+
+
+def test_an_approval_of_an_older_head_counts_for_unchanged_hunks_only(team: Team) -> None:
+    base, early, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW}, {b"a.py": NEW, b"b.py": b"b = 1\n"})
+    team.pull(3, base, head)
+    team.reviewed(3, "ana", head=early)
+    assert team.work() == worked(done=1)
+    assert team.readers() == [("github:ana", "a.py", ANA)]

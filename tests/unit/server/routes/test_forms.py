@@ -17,6 +17,8 @@ from tests.builders.judged import Judged
 from tests.builders.service import Asked, a_keeper, asked
 
 READ_WRITE = "read-write"
+REQUESTS_MAX = 60
+"""A page that takes long shows its progress first."""
 ORIGIN = {"origin": "http://127.0.0.1"}
 HOSTILE = '"><script>alert(1)</script> @all \u202e [x](http://evil.example) ' + "'; rm -rf /"
 
@@ -30,7 +32,11 @@ class Browser:
 
     def page(self, next_: str = "/changes") -> str:
         held = {"cookie": f"custody_token={self.token}", "accept": "text/html"}
-        answer = self.made.client.get("/change-people", params={"change": self.change, "next": next_}, headers=held)
+        answer: Any = None
+        for _ in range(REQUESTS_MAX):
+            answer = self.made.client.get("/change-people", params={"change": self.change, "next": next_}, headers=held)
+            if answer.status_code != 202:
+                break
         assert answer.status_code == 200, answer.text
         return str(answer.text)
 
