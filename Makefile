@@ -2,7 +2,7 @@
 # Only features of make 3.81 are used, which is what macOS has.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check screenshots captures bench mutants words release fmt lock clean \
+.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check vscode screenshots captures bench mutants words release fmt lock clean \
 	setup setup-run
 
 # Another project's Python settings must not reach ours.
@@ -66,6 +66,10 @@ assets: setup ## build the pages' islands and style sheet into the package
 assets-check: setup ## the built files of the pages are the ones in the tree
 	@$(PY) tools/assets.py --check
 
+vscode: ## build, test and package the extension of VS Code: editors/vscode/custody.vsix
+	@npm ci --prefix editors/vscode --ignore-scripts --no-audit --no-fund --loglevel error
+	@cd editors/vscode && npm run -s types && npm run -s build && npm run -s test && npm run -s package
+
 screenshots: setup ## make the pictures of the documents again: look at them
 	@$(PY) tools/screenshots.py
 
@@ -89,7 +93,7 @@ lock: ## solve the versions again: requirements/*.lock
 	@$(call FIND_PYTHON,lock)
 
 clean: ## back to a fresh clone: environments and caches go
-	@rm -rf .venv .uv web/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	@rm -rf .venv .uv web/node_modules editors/vscode/node_modules editors/vscode/out editors/vscode/custody.vsix .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	@find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup:

@@ -2,9 +2,13 @@
 
 import argparse
 import json
+import math
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -15,7 +19,7 @@ from bench.names import UnknownName, chosen
 from bench.progress import Progress, Tell
 from bench.registry import BENCHES, COMMANDS
 from bench.report import NotMeasured, Result
-from bench.runner import Bench, Clock, Ground, MissingData, Verdict, measure
+from bench.runner import Bench, Clock, Ground, MissingData, SliceOver, Verdict, measure
 from bench.stats import PAIRS_MIN
 
 FINE = frozenset({Verdict.MET, Verdict.MEASURED})
@@ -40,11 +44,13 @@ def main(
         benches = chosen(table, args.names)
     except UnknownName as error:
         parser.error(str(error))
+    if args.minutes != math.inf and args.keep is None:
+        parser.error("--minutes needs --keep PATH: without it nothing is left to go on from")
     if args.list:
         out.write(report.listing(benches))
         return 0
     with Progress(err) as tell:
-        results = [run(bench, args.data, args.pairs, clock, tell) for bench in benches]
+        results = [run(bench, Run(args.data, args.pairs, clock, args.keep, args.minutes), tell) for bench in benches]
     show(results, args.json, out)
     return exit_status(results, strict=args.strict)
 
@@ -59,6 +65,12 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", metavar="FILE", help="write the results as JSON too; - prints them instead of tables")
     parser.add_argument("--data", type=folder, metavar="PATH", help="folder with the data some benches read")
+    parser.add_argument(
+        "--keep", type=folder, metavar="PATH", help="keep what a growth builds in this folder, and go on from there"
+    )
+    parser.add_argument(
+        "--minutes", type=float, metavar="N", help="stop building after this time; needs --keep", default=math.inf
+    )
     parser.add_argument("--strict", action="store_true", help="exit 1 unless every bar was run and met")
     return parser
 
@@ -78,18 +90,38 @@ def folder(text: str) -> Path:
     return path
 
 
-def run(bench: Bench | Growth, data: Path | None, pairs: int, clock: Clock | None, tell: Tell) -> Result:
-    """Run one bench in a temporary folder; without a figure, return the reason."""
-    with tempfile.TemporaryDirectory(prefix="custody-bench-") as temporary:
-        ground = Ground(Path(temporary), data)
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How benches are run: the options of the command line."""
+
+    data: Path | None
+    pairs: int
+    clock: Clock | None
+    keep: Path | None
+    minutes: float
+
+
+def run(bench: Bench | Growth, how: Run, tell: Tell) -> Result:
+    """Run one bench in a folder of its own; without a figure, return the reason."""
+    with _folder_of(bench, how.keep) as place:
         try:
             if isinstance(bench, Growth):
-                return grow(bench, ground, tell=tell)
-            return measure(bench, ground, pairs=pairs, clock=clock, tell=tell)
-        except MissingData as error:
+                return grow(bench, Ground(place, how.data, time.monotonic() + 60 * how.minutes), tell=tell)
+            return measure(bench, Ground(place, how.data), pairs=how.pairs, clock=how.clock, tell=tell)
+        except (MissingData, SliceOver) as error:
             return NotMeasured(bench, Verdict.NOT_RUN, str(error))
         except BenchError as error:
             return NotMeasured(bench, Verdict.FAILED, str(error))
+
+
+@contextmanager
+def _folder_of(bench: Bench | Growth, keep: Path | None) -> Iterator[Path]:
+    if keep is not None and isinstance(bench, Growth):
+        (place := keep / bench.name).mkdir(exist_ok=True)
+        yield place
+    else:
+        with tempfile.TemporaryDirectory(prefix="custody-bench-") as temporary:
+            yield Path(temporary)
 
 
 def show(results: Sequence[Result], target: str | None, out: TextIO) -> None:

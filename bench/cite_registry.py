@@ -67,15 +67,15 @@ def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableCatalog]:
     """Return a registry of ``size`` sources."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: REGISTRY, Heads(ground.folder)))
-    for first in range(1, size + 1, BATCH):
-        made = [(n, *a_row(n)) for n in range(first, min(first + BATCH, size + 1))]
+    for numbers in ground.number_batches(size, BATCH):
+        made = [(n + 1, *a_row(n + 1)) for n in numbers]
         with db.writing():
             db.run_for_each(
-                "INSERT INTO registry_source (registry, n, state) VALUES (?, ?, ?)",
+                "INSERT OR IGNORE INTO registry_source (registry, n, state) VALUES (?, ?, ?)",
                 [(REGISTRY, n, state) for n, state, _ in made],
             )
             db.run_for_each(
-                "INSERT INTO registry_key (registry, key, n) VALUES (?, ?, ?)",
+                "INSERT OR IGNORE INTO registry_key (registry, key, n) VALUES (?, ?, ?)",
                 [(REGISTRY, digest_table_key(key), n) for n, _, key in made],
             )
     if a_row(size // 2) != an_entry(size // 2, a_source(size // 2)):

@@ -10,7 +10,7 @@ some that nearly all changes have. They are generated, not read from a diff; the
 import argparse
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -37,7 +37,7 @@ from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
 
-COMMITTED = 20_000
+COMMITTED = 50_000
 """Changes in one transaction."""
 CACHE_KILOBYTES = 4_000_000
 COMMON, SHARED, OWN = 40, 30, 30
@@ -66,7 +66,7 @@ def populate(ground: Ground, size: int) -> Population:
     """Return an index of ``size`` synthetic changes: the same rows as indexing one by one, inserted together."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, ViewWiring({}), StoreEnvironment(lambda: 0, lambda: "0" * 32, None))
-    fill(db, size)
+    fill(db, size, ground.number_batches(size, COMMITTED))
     searching = ChangeSearch(DupesTables(store), RULES, SHIPPED)
     asked = [a_change(n, size).sketch for n in range(size // 2, size // 2 + 20)]
 
@@ -78,26 +78,42 @@ def populate(ground: Ground, size: int) -> Population:
     return Population(db.connection, {"search": search}, db.close)
 
 
-def fill(db: SqliteDb, size: int) -> None:
-    """Index ``size`` synthetic changes."""
+def fill(db: SqliteDb, size: int, batches: Iterable[range]) -> None:
+    """Index ``size`` synthetic changes, with the rows that ``dupes index`` makes one by one."""
     db.connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
-    counts: dict[int, int] = {}
-    for start in range(0, size, COMMITTED):
-        posts: list[tuple[int, int]] = []
-        rows = []
-        for n in range(start, min(start + COMMITTED, size)):
-            change = a_change(n, size)
-            known = {term: counts[term] for term in select_query_terms(change.sketch.terms) if term in counts}
-            terms = select_index_terms(change.sketch.terms, known)
-            for term in terms:
-                counts[term] = counts.get(term, 0) + 1
-            posts.extend((term, n + 1) for term in terms)
-            rows.append(_row(n + 1, change))
-        with db.writing():
-            db.run_for_each(f"INSERT INTO dupe_change VALUES ({', '.join('?' * len(rows[0]))})", rows)
-            db.run_for_each("INSERT INTO dupe_post (term, change) VALUES (?, ?)", sorted(posts))
+    (newest,) = db.connection.execute("SELECT coalesce(max(id), 0) FROM dupe_change").fetchone()
+    counts = _repeated_counts(db, size)
+    for numbers in batches:
+        if numbers.stop > newest:  # else the last run was killed between this transaction and its mark
+            _index(db, [a_change(n, size) for n in numbers], counts)
+
+
+def _repeated_counts(db: SqliteDb, size: int) -> dict[int, int]:
+    """Return the stored counts of the terms that several changes can have; a change's own terms are counted once."""
+    words = [f"common {n}" for n in range(400)] + [f"shared {n}" for n in range(max(1, size // 10))]
+    terms = [hash64("identifier", word) for word in words] + [hash64("path", f"src/f{n}.py") for n in range(2_000)]
+    read = db.connection.cursor()
+    found = {term: read.execute("SELECT n FROM dupe_term WHERE term = ?", (term,)).fetchone() for term in terms}
+    return {term: row[0] if row else 0 for term, row in found.items()}
+
+
+def _index(db: SqliteDb, changes: Sequence[SketchedChange], counts: dict[int, int]) -> None:
+    """Insert the rows of these changes in one transaction, in the order of the tables' keys."""
+    posts: list[tuple[int, int]] = []
+    for change in changes:
+        known = {term: n for term in select_query_terms(change.sketch.terms) if (n := counts.get(term))}
+        for term in select_index_terms(change.sketch.terms, known):
+            posts.append((term, change.opened_ns + 1))
+            if term in counts:
+                counts[term] += 1
+    rows = [_row(change.opened_ns + 1, change) for change in changes]
+    terms = sorted({term: counts.get(term, 1) for term, _ in posts}.items())
     with db.writing():
-        db.run_for_each("INSERT INTO dupe_term (term, n) VALUES (?, ?)", sorted(counts.items()))
+        db.run_for_each(f"INSERT INTO dupe_change VALUES ({', '.join('?' * len(rows[0]))})", rows)
+        db.run_for_each("INSERT INTO dupe_post (term, change) VALUES (?, ?)", sorted(posts))
+        db.run_for_each(
+            "INSERT INTO dupe_term (term, n) VALUES (?, ?) ON CONFLICT (term) DO UPDATE SET n = excluded.n", terms
+        )
 
 
 def _row(number: int, change: SketchedChange) -> tuple[int | str | bytes, ...]:

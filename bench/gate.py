@@ -266,7 +266,7 @@ def filled(place: Place, records: int, changes: int, tell: Tell) -> None:
 
 def _indexed(store: Store, changes: int) -> None:
     assert isinstance(store.db, SqliteDb), "a repository's own store is one file"
-    dupes.fill(store.db, changes)
+    dupes.fill(store.db, changes, [range(changes)])
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

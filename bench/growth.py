@@ -67,9 +67,9 @@ def grow(growth: Growth, ground: Ground, *, tell: Tell = quiet) -> Grown:
 def counted(growth: Growth, ground: Ground, size: int, tell: Tell) -> dict[str, int]:
     """Steps by look-up with ``size`` records, in a folder of their own."""
     folder = ground.folder / str(size)
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     tell(f"{growth.name}: building {size:,}")
-    population = growth.populate(Ground(folder, ground.data), size)
+    population = growth.populate(Ground(folder, ground.data, ground.ends_at), size)
     try:
         tell(f"{growth.name}: looking up among {size:,}")
         return {name: found_steps(population, name) for name in population.look_ups}

@@ -31,6 +31,7 @@ from bench import (
     service_kill,
     sketch,
     span_growth,
+    span_import,
     spans,
     start,
     store,
@@ -72,6 +73,7 @@ BENCHES: Mapping[str, Bench | Growth] = by_name(
     cite.BENCHES,
     span_growth.BENCHES,
     spans.BENCHES,
+    span_import.BENCHES,
 )
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(

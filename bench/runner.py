@@ -3,7 +3,7 @@
 import gc
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -46,12 +46,32 @@ class Ground:
 
     folder: Path
     data: Path | None = None
+    ends_at: float | None = None
+    """When this slice of a long run ends, by ``time.monotonic``."""
+
+    def number_batches(self, size: int, batch: int) -> Iterator[range]:
+        """Yield the numbers below ``size`` in batches, from the first that this folder does not hold yet.
+
+        A batch counts as built when the next one is asked for. A batch that a killed run had begun is yielded again.
+        """
+        built = self.folder / "built"
+        first = int(built.read_text(encoding="ascii")) if built.exists() else 0
+        while first < size:
+            if self.ends_at is not None and time.monotonic() >= self.ends_at:
+                raise SliceOver(f"{first:,} of {size:,} built so far; run it again to go on")
+            yield range(first, first := min(first + batch, size))
+            (partial := built.with_suffix(".new")).write_text(str(first), encoding="ascii")
+            partial.replace(built)
 
     def need_data(self) -> Path:
         """Return the data folder; without one the bench cannot be run."""
         if self.data is None:
             raise MissingData("needs --data PATH")
         return self.data
+
+
+class SliceOver(Exception):
+    """The time of this slice is over; the next run with the same folder goes on from there."""
 
 
 class MissingData(Exception):

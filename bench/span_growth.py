@@ -1,7 +1,6 @@
 """How the look-ups of spans grow with their number: spans of one execution, one span, and spans that come again."""
 
 import json
-from collections.abc import Iterator
 
 from bench.growth import Growth, Population
 from bench.runner import Ground
@@ -10,7 +9,7 @@ from custody.core.ids import EventId, ExecutionId
 from custody.core.wire.arrival import Arrival, arrival_from_bytes
 from custody.core.wire.time import format_timestamp
 from custody.graph.queries import SpanTables, query_execution_spans
-from custody.store import Heads, Store, StoreEnvironment, open_sqlite, split_row_batches
+from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.workspace.wiring import VIEWS
 
 NS = 1_000_000_000
@@ -43,8 +42,8 @@ def populate(ground: Ground, size: int) -> Population:
     """Return a store of ``size`` spans, in records of up to a thousand."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
-    for batch in split_row_batches(_spans(size), BATCH):
-        store.append(batch)
+    for numbers in ground.number_batches(size, BATCH):
+        store.append([a_span(n) for n in numbers])
     execution = size // EXECUTION_SPANS // 2
     again = [a_span(execution * EXECUTION_SPANS + place) for place in range(EXECUTION_SPANS)]
     return Population(
@@ -57,10 +56,6 @@ def populate(ground: Ground, size: int) -> Population:
         },
         db.close,
     )
-
-
-def _spans(size: int) -> Iterator[Arrival]:
-    return map(a_span, range(size))
 
 
 BENCHES = (

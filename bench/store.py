@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from datetime import date, timedelta
-from itertools import islice
 
 from bench.growth import Growth, Population
 from bench.runner import Ground
@@ -54,8 +52,8 @@ def populate(ground: Ground, size: int) -> Population:
     """Return a store of ``size`` records, and the look-ups that commands use."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
-    for batch in _batches(an_arrival(n) for n in range(size)):
-        store.append(batch)
+    for numbers in ground.number_batches(size, BATCH):
+        store.append([an_arrival(n) for n in numbers])
     n = (size // 2) // EDITS_PER_PATH * EDITS_PER_PATH + EDITS_PER_PATH // 2 + 5
     edit = an_arrival(n)
     (found,) = store.tables.records_named(edit.entry.event)
@@ -82,11 +80,6 @@ def populate(ground: Ground, size: int) -> Population:
 
 def _day(days: int) -> str:
     return str(date(1970, 1, 1) + timedelta(days=days))
-
-
-def _batches(arrivals: Iterator[Arrival]) -> Iterator[list[Arrival]]:
-    while batch := list(islice(arrivals, BATCH)):
-        yield batch
 
 
 BENCHES = (

@@ -10,7 +10,7 @@ from bench.store import BATCH, START_S, a_sha
 from custody.core.ids import EventId
 from custody.core.wire.arrival import Arrival, arrival_from_bytes
 from custody.core.wire.time import format_timestamp
-from custody.store import Heads, Store, StoreEnvironment, open_sqlite, split_row_batches
+from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.trust.app.approval_case import sum_budget_use
 from custody.trust.app.decisions import TrustQuery, list_agents_with_decisions
 from custody.trust.app.score_cache import read_score_state
@@ -54,13 +54,14 @@ def populate(ground: Ground, size: int) -> Population:
     """Return a store of ``size`` decisions with a cached score, and a few later decisions."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
-    for batch in split_row_batches((a_decision(n) for n in range(size)), BATCH):
-        store.append(batch)
+    for numbers in ground.number_batches(size, BATCH):
+        store.append([a_decision(n) for n in numbers])
     asked = TrustQuery(TrustRules(), (START_S + 3_600 * size) * NS)
     settled = dict(_score_states(store, asked))
     if settled[AGENT].samples < size // 2:
         raise BenchError("nearly all decisions are about one agent, and they are not counted")
-    store.append([a_decision(n) for n in range(size, size + SINCE)])
+    (chain,) = store.tables.chains()
+    store.append([a_decision(n) for n in range(int(chain.seq), int(chain.seq) + SINCE)])
     change = ProposedChange(head="0" * 40, lines=1, areas=("src",))
     return Population(
         db.connection,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.house.guard import forget_user_settings, give_home, on_guard
+from tests.house.memory_folder import use_temporary_folder_in_memory
 from tests.house.not_run import WORDS, CannotBeHad, in_ci, is_not_run, not_run, reason
 from tests.house.postgres import a_database, a_server
 
@@ -63,7 +64,9 @@ def fresh_postgres(postgres_url: str) -> Iterator[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the seed here, once for all workers, before hypothesis looks for it."""
+    """Choose seed and temporary folder here, once for all workers, before hypothesis and ``tmp_path`` look for them."""
+    if not hasattr(config, "workerinput"):
+        use_temporary_folder_in_memory()
     profile = config.getoption("--hypothesis-profile") or settings.get_current_profile_name()
     if profile != "local" and config.getoption("--hypothesis-seed") is None:
         config.option.hypothesis_seed = str(random.SystemRandom().getrandbits(32))

@@ -59,6 +59,7 @@ from custody.graph.wire.report import (
 from custody.intake.wire import ExportGitAiReport, ImportAgentsReport, ImportEntireReport, ImportGitAiReport
 from custody.people.wire import AuthorReport, ReadReport, ReadShareReport
 from custody.review.wire import ReviewReport
+from custody.runs.wire import RunsReport
 from custody.sdk.script_run import GraphRunReport
 from custody.search.wire import SearchReport
 from custody.server.github.shapes import (
@@ -116,6 +117,7 @@ REPORTS: tuple[type[Report], ...] = (
     PagesReport,
     RecordsReport,
     RulesReport,
+    RunsReport,
     SearchReport,
     ServeReport,
     SessionReport,

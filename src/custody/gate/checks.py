@@ -1,7 +1,8 @@
 """The checks of the gate, one function each, and the verdict from their reasons. Pure."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -31,6 +32,7 @@ from custody.gate.model import (
     join_reason_parts,
 )
 from custody.gate.rules import GateRules
+from custody.runs import TestState
 
 # Attribution: is it known, with enough evidence, who wrote the added lines?
 
@@ -241,6 +243,43 @@ def check_calls(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
             sentence = f"before '{before.path}' was changed, session {before.session} called {named}"
             rarity = f"such calls have a probability of {before.chance:.2%}"
             yield rules.reason(ReasonCode.GRAPH_UNUSUAL, f"{sentence}; {rarity}", spots=[ChangeSpot(before.path)])
+
+
+# Tests: was code that agents wrote tested after its last edit?
+
+
+TEST_CODES: Mapping[TestState, ReasonCode] = MappingProxyType(
+    {
+        TestState.NONE: ReasonCode.TEST_NONE,
+        TestState.UNKNOWN: ReasonCode.TEST_NONE,
+        TestState.STALE: ReasonCode.TEST_STALE,
+        TestState.FAILED: ReasonCode.TEST_FAILED,
+    }
+)
+TEST_SENTENCES: Mapping[TestState, str] = MappingProxyType(
+    {
+        TestState.NONE: "no test run is recorded for {}",
+        TestState.UNKNOWN: "nothing shows that tests passed after the last edit of {}",
+        TestState.STALE: "the last passing test run came before the last edit of {}",
+        TestState.FAILED: "the last test run failed for {}",
+    }
+)
+TEST_FILES_SHOWN_MAX = 5
+
+
+def check_tests(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield one reason for each state of files that were not tested after their last edit; none if the check is off."""
+    if rules.tests == "off":
+        return
+    for state, code in TEST_CODES.items():
+        files = [file for file in evidence.tests if file.evidence.state is state]
+        if not files:
+            continue
+        named = join_reason_parts([f"'{file.path}'" for file in files], TEST_FILES_SHOWN_MAX)
+        spots = [ChangeSpot(file.path, lines) for file in files for lines in file.lines]
+        reason = rules.reason(code, TEST_SENTENCES[state].format(named), spots=spots)
+        # Anybody can record a failing run: that must not replace a stricter reason.
+        yield replace(reason, level=rules.stricter(code, ReasonCode.TEST_NONE)) if state is TestState.FAILED else reason
 
 
 # Citations: do the texts of the change cite sources that hold?

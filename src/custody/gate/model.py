@@ -13,6 +13,7 @@ from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
 from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
+from custody.runs import TestEvidence, TestState
 from custody.trust import Approval, ChangeAuthor, FileVoucher
 
 # The table of all reasons; only this file says which reason may not be milder than which.
@@ -62,6 +63,9 @@ class ReasonCode(Enum):
     CITE_MISSING = "CITE-MISSING"
     GRAPH_UNSEEN = "GRAPH-UNSEEN"
     GRAPH_UNUSUAL = "GRAPH-UNUSUAL"
+    TEST_NONE = "TEST-NONE"
+    TEST_STALE = "TEST-STALE"
+    TEST_FAILED = "TEST-FAILED"
     INTEG_UNSEEN = "INTEG-UNSEEN"
     INTEG_DAMAGE = "INTEG-DAMAGE"
     REVIEW_UNREAD = "REVIEW-UNREAD"
@@ -87,6 +91,9 @@ _BY_AGENTS = (
     ReasonCode.CITE_MISSING,
     ReasonCode.GRAPH_UNSEEN,
     ReasonCode.GRAPH_UNUSUAL,
+    ReasonCode.TEST_NONE,
+    ReasonCode.TEST_STALE,
+    ReasonCode.TEST_FAILED,
 )
 """Reasons that apply only to lines known to be an agent's."""
 _CITE = tuple(code for code in ReasonCode if code.value.startswith("CITE-"))
@@ -219,6 +226,20 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
         ReasonCode.GRAPH_UNUSUAL: ReasonInfo(
             "An agent made unusual calls before it changed a file matched by `gate.risky_paths`.",
             "have a person read the session; 'custody graph show SESSION' shows its calls",
+        ),
+        ReasonCode.TEST_NONE: ReasonInfo(
+            "No test run is recorded for code that an agent wrote, or nothing shows that one passed after the last"
+            " edit. Runs below `gate.assurance_min` count as missing.",
+            "run the tests in the agent's session, or have a person run them; 'custody runs' lists the recorded runs",
+            (ReasonCode.TEST_STALE, ReasonCode.TEST_FAILED),
+        ),
+        ReasonCode.TEST_STALE: ReasonInfo(
+            "Code that an agent wrote was edited after the last passing test run.",
+            "run the tests again; 'custody runs' lists the recorded runs",
+        ),
+        ReasonCode.TEST_FAILED: ReasonInfo(
+            "The last recorded test run for code that an agent wrote failed.",
+            "fix what fails and run the tests again; 'custody runs' lists the recorded runs",
         ),
         ReasonCode.INTEG_UNSEEN: ReasonInfo(
             "The store exists but cannot be read, so the evidence about the change is lost.",
@@ -353,6 +374,17 @@ class CallsBeforeEdit(Struct, frozen=True):
     calls: tuple[str, ...]
 
 
+class TestedFile(Struct, frozen=True):
+    """A code file with lines of agents, and whether it was tested; ``assurance`` rates the run that this rests on."""
+
+    __test__ = False
+
+    path: str
+    lines: tuple[Lines, ...]
+    evidence: TestEvidence
+    assurance: Assurance = Assurance.SELF_REPORTED
+
+
 class ReadState(Struct, frozen=True):
     """The hunks of a change that no second person has read, and the lowest assurance of the marks of the others."""
 
@@ -366,7 +398,8 @@ class GateEvidence(Struct, frozen=True):
 
     A change without ``files`` adds nothing. ``period`` is None where its time is unknown, ``recorded`` where nothing
     has been recorded. ``trust`` has an answer for every agent that wrote added lines. ``duplicates`` and ``calls`` are
-    None if their check is off; ``texts``, those that cite or should, are then empty. ``policy`` lists edited rules,
+    None if their check is off; ``texts``, those that cite or should, are then empty. ``tests`` are empty if
+    their check is off. ``policy`` lists edited rules,
     ``guarded`` the edited files that decide what may merge. ``vouchers`` say for each
     changed file whether recorded edits made it what it is. ``rejected_by`` says who rejected a change without lines of
     agents.
@@ -379,6 +412,7 @@ class GateEvidence(Struct, frozen=True):
     duplicates: tuple[SimilarChange, ...] | MissingEvidence | None = None
     texts: tuple[ChangeText, ...] = ()
     calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
+    tests: tuple[TestedFile, ...] = ()
     policy: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
     vouchers: tuple[FileVoucher, ...] = ()
@@ -398,6 +432,7 @@ class GateEvidence(Struct, frozen=True):
         favorable = [added.rated for _, added in self.ranges]
         favorable += [answer.assurance for answer in trust if answer.approval]
         favorable += [voucher.assurance for voucher in self.vouchers]
+        favorable += [file.assurance for file in self.tests if file.evidence.state is TestState.AFTER_EDIT]
         if isinstance(self.reads, ReadState) and self.reads.assurance is not None:
             favorable.append(self.reads.assurance)
         return find_lowest_assurance(favorable) or Assurance.WITNESSED

@@ -59,6 +59,8 @@ class GateRules(Struct, frozen=True, kw_only=True):
     """Whether to check the citations in the change's texts."""
     reports: tuple[str, ...] = REPORTS
     """Patterns of Markdown documents that must cite sources; in others only existing citations are checked."""
+    tests: Literal["agents", "off"] = "off"
+    """Whether code that agents wrote must have been tested after its last edit."""
     calls: Literal["on", "off"] = "off"
     """Whether to check what agents called before they changed a risky file."""
     risky_paths: tuple[str, ...] = RISKY
@@ -86,6 +88,7 @@ class GateRules(Struct, frozen=True, kw_only=True):
         check_rule_choice("gate.citations", self.citations, ("on", "off"))
         for pattern in self.reports:
             check_rule_path_pattern("gate.reports", pattern)
+        check_rule_choice("gate.tests", self.tests, ("agents", "off"))
         check_rule_choice("gate.calls", self.calls, ("on", "off"))
         for pattern in self.risky_paths:
             check_rule_path_pattern("gate.risky_paths", pattern)

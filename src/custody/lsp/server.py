@@ -253,8 +253,17 @@ async def list_lenses(server: CustodyLanguageServer, params: lsp.CodeLensParams)
     """Return a lens above each marked block; running it shows why its first line is there."""
     if server.settings.lens == "off":
         return []
-    uri = params.text_document.uri
-    blocks = await server.ask(uri, partial(server.list_blocks, server.settings.lens))
+    return await _make_lenses(server, params.text_document.uri, server.settings.lens)
+
+
+async def list_blocks(server: CustodyLanguageServer, params: Any) -> list[lsp.CodeLens]:
+    """Return every block of a file, whatever lenses are shown: for the gutter of VS Code."""
+    uri = getattr(getattr(params, "textDocument", None), "uri", None)
+    return [] if not isinstance(uri, str) else await _make_lenses(server, uri, "on")
+
+
+async def _make_lenses(server: CustodyLanguageServer, uri: str, mode: MarkMode) -> list[lsp.CodeLens]:
+    blocks = await server.ask(uri, partial(server.list_blocks, mode))
     return [
         lsp.CodeLens(
             _empty_range(block.lines.first, 0),
@@ -354,6 +363,7 @@ _HANDLERS: dict[str, Callable[..., Awaitable[Any]]] = {
     lsp.TEXT_DOCUMENT_DID_SAVE: check_file,
     lsp.TEXT_DOCUMENT_DID_CHANGE: drop_check,
     lsp.SHUTDOWN: shutdown,
+    "custody/blocks": list_blocks,
 }
 _COMMANDS: dict[str, Callable[..., Awaitable[Any]]] = {"custody.why": run_why, "custody.open": run_open}
 

@@ -150,14 +150,17 @@ def view_rows_from_record(ref: RecordRef, views: tuple[View, ...]) -> Iterator[t
 def check_storable_row(row: Row) -> None:
     """Raise an error for a value that a database cannot store, so that it does not stop the other rows."""
     for value in row:
-        if isinstance(value, int) and not -INT_MAX - 1 <= value <= INT_MAX:
+        if isinstance(value, str):
+            if not _is_storable_text(value):
+                raise InputError("a text has characters that a database cannot store")
+        elif isinstance(value, int) and not -INT_MAX - 1 <= value <= INT_MAX:
             raise InputError("a number is too large to be stored")
-        if isinstance(value, str) and not _is_storable_text(value):
-            raise InputError("a text has characters that a database cannot store")
 
 
 def _is_storable_text(text: str) -> bool:
     """Return whether the text has no NUL and no lone surrogate."""
+    if text.isascii():  # known without reading it
+        return "\0" not in text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         SourceLine,
         SourcesLink,
         StandingLink,
+        TestsLink,
         WhyReport,
     )
 
@@ -70,6 +71,7 @@ _COLORS = {
     "subagent": "#1a7f37",
     "prompt": "#9a6700",
     "sources": "#0a7ea4",
+    "tests": "#1a7f37",
     "session": "#57606a",
     "standing": "#57606a",
     "change": "#8250df",
@@ -316,7 +318,8 @@ def _quote_why_prompt(prompt: str, screen: Screen) -> Iterator[TextLine]:
 def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[tuple[str, str]]:
     """Yield the known steps in the history of the line, each row with its label."""
     from custody.attribution.cli import describe_last_change
-    from custody.why.report import CallLink, ChainCommit, ChangeLink, LineLink, SourcesLink, StandingLink
+    from custody.runs.cli import describe_tests
+    from custody.why.report import CallLink, ChainCommit, ChangeLink, LineLink, SourcesLink, StandingLink, TestsLink
 
     for sources in _links(report, SourcesLink):
         read = _join_why_sources(sources, screen)
@@ -325,6 +328,11 @@ def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[t
     calls = _links(report, CallLink)
     if calls:
         yield "wrote", ", ".join(_list_why_call_facts(report, calls[0]))
+    for link in _links(report, TestsLink):
+        if link.tests.state == "none":
+            continue  # these rows are the known steps; -v says that no test run was recorded
+        mark = "✓ " if link.tests.state == "after-edit" and screen.has_unicode else ""
+        yield "tested", mark + describe_tests(link.tests)
     for line in _links(report, LineLink):
         yield from (("removed", text) for text in map(describe_last_change, line.attribution.last_changes) if text)
     commits = _links(report, ChainCommit)
@@ -480,12 +488,17 @@ def _render_chain_link(link: AnyLink, *, verbose: bool) -> list[str]:
             return list(_render_chain_context_link(link))
 
 
-def _render_chain_context_link(link: SourcesLink | SessionLink | StandingLink | ChangeLink | EndLink) -> Iterator[str]:
+def _render_chain_context_link(
+    link: SourcesLink | TestsLink | SessionLink | StandingLink | ChangeLink | EndLink,
+) -> Iterator[str]:
     """Yield the text of a link beside the line's own path."""
-    from custody.why.report import ChangeLink, EndLink, SessionLink, SourcesLink, StandingLink
+    from custody.runs.cli import describe_tests
+    from custody.why.report import ChangeLink, EndLink, SessionLink, SourcesLink, StandingLink, TestsLink
     from custody.why.why import WHOLE
 
     match link:
+        case TestsLink():
+            yield f"tests: {describe_tests(link.tests)}"
         case SourcesLink():
             yield from _render_why_sources(link)
         case SessionLink():

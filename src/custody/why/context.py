@@ -23,7 +23,8 @@ from custody.store import ObservedView, Store
 from custody.trust.app.decisions import list_agents_with_decisions, make_trust_query, read_settled_decisions
 from custody.trust.app.score_cache import read_score_state
 from custody.trust.app.show import trust_line
-from custody.why.report import ChangeLink, SimilarChangeReport, SourceLine, SourcesLink, StandingLink
+from custody.why.report import ChangeLink, SimilarChangeReport, SourceLine, SourcesLink, StandingLink, TestsLink
+from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -122,6 +123,21 @@ def list_sources_before(
                 lines.append(_make_why_source_line(store, own, paths))
         links.append(SourcesLink(sources=lines, more=rows.total - len(rows.locators)))
     return links
+
+
+def make_why_tests_link(
+    workspace: Workspace, store: Store, trace: Trace, path: RepoPath, until_ns: int | None
+) -> TestsLink:
+    """Return whether the file was tested after its last edit until ``until_ns``, by the session that wrote the line."""
+    from custody.runs import FileUnderTest
+    from custody.runs.app.evidence import get_review_rules, read_run_history
+    from custody.runs.app.report import report_tests
+
+    rules = get_review_rules(load_workspace_rules(workspace)[0])
+    file = FileUnderTest(path, frozenset((trace.session,)))
+    evidence = read_run_history(store, rules, [file], until_ns=until_ns).judge(file)
+    record = None if evidence.run is None or evidence.run.record is None else str(evidence.run.record)
+    return TestsLink(tests=report_tests(evidence), records=[] if record is None else [record])
 
 
 def _make_why_source_paths(repository: Repository, names: Sequence[str]) -> Paths:

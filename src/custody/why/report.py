@@ -5,6 +5,7 @@ import msgspec
 from custody.attribution.wire import Attribution
 from custody.cite.wire import ReadingWord
 from custody.core.wire.report import Report
+from custody.runs.wire import TestsReport
 
 
 class ChainLink(msgspec.Struct, frozen=True, kw_only=True, tag_field="what"):
@@ -82,6 +83,14 @@ class SourcesLink(ChainLink, frozen=True, kw_only=True, tag="sources"):
     more: int
 
 
+class TestsLink(ChainLink, frozen=True, kw_only=True, tag="tests"):
+    """Whether the file was tested after its last edit before the line was committed."""
+
+    __test__ = False
+
+    tests: TestsReport
+
+
 class SessionLink(ChainLink, frozen=True, kw_only=True, tag="session"):
     """The session of the call."""
 
@@ -134,6 +143,7 @@ AnyLink = (
     | SubagentLink
     | PromptLink
     | SourcesLink
+    | TestsLink
     | SessionLink
     | StandingLink
     | ChangeLink

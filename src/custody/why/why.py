@@ -31,7 +31,13 @@ from custody.ledger.queries import (
 )
 from custody.ledger.sessions import read_session_ends
 from custody.store import ObservedView, Store
-from custody.why.context import make_why_change_link, make_why_score_link, make_why_sources_link, trace_subagent_to_call
+from custody.why.context import (
+    make_why_change_link,
+    make_why_score_link,
+    make_why_sources_link,
+    make_why_tests_link,
+    trace_subagent_to_call,
+)
 from custody.why.prompts import (
     PROMPTS_READ_MAX,
     PromptFinding,
@@ -48,11 +54,13 @@ from custody.why.report import (
     PromptLink,
     SessionLink,
     SubagentLink,
+    TestsLink,
     WhyReport,
 )
 from custody.workspace.revisions import format_author_time
 from custody.workspace.workspace import Workspace
 
+NS_PER_SECOND = 1_000_000_000
 PARENT_CALLS_MAX = 64
 
 WHOLE = "complete: traced back to the prompt"
@@ -132,6 +140,7 @@ class _Chain:
             yield make_why_sources_link(
                 self._evidence.workspace.repository, self._evidence.store, trace, self._answer.story.at_ns
             )
+            yield self._tests(trace)
         yield self._session(trace)
         yield make_why_score_link(self._evidence.workspace, self._evidence.store, trace.agent)
         yield from self._change(line)
@@ -158,6 +167,14 @@ class _Chain:
         number = self._evidence.find_line_in_base(self._version, line)
         with self._evidence.repository.blame(base, self._version.path, [Lines(number, number)]) as entries:
             return tuple(entry.commit for entry in entries)[:1]
+
+    def _tests(self, trace: Trace) -> TestsLink:
+        """Return whether the file was tested before the line's first commit, or until now."""
+        added = next((sha for sha in self._answer.trail if sha is not None), None)
+        commit = None if added is None else self._evidence.commit(added)
+        made = None if commit is None else commit.committer.at
+        until_ns = None if made is None else made.seconds * NS_PER_SECOND
+        return make_why_tests_link(self._evidence.workspace, self._evidence.store, trace, self._version.path, until_ns)
 
     def _session(self, trace: Trace) -> SessionLink:
         store = self._evidence.store

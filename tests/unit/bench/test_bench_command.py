@@ -10,7 +10,7 @@ import pytest
 
 from bench.__main__ import main
 from bench.bars import BenchError, at_most
-from bench.growth import Growth
+from bench.growth import Growth, Population
 from bench.names import by_name
 from bench.registry import BENCHES
 from bench.runner import Bench, Ground, Sides
@@ -180,6 +180,7 @@ def test_progress_is_for_terminals_and_leaves_nothing_behind() -> None:
         (["quik"], "there is no 'quik'; did you mean 'quick'?"),
         (["quick", "--pairs", "14"], "'14' is not a number from 15 on"),
         (["quick", "--data", "no/such/folder"], "'no/such/folder' is not a folder"),
+        (["key", "--minutes", "20"], "--minutes needs --keep PATH"),
     ],
 )
 def test_a_wrong_command_line_is_the_callers_turn(
@@ -189,6 +190,24 @@ def test_a_wrong_command_line_is_the_callers_turn(
         run(*argv)
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_growth_without_time_left_says_how_far_it_came_and_goes_on(tmp_path: Path) -> None:
+    def populate(ground: Ground, size: int) -> Population:
+        assert sum(map(len, ground.number_batches(size, 10))) == size
+        return by_key(ground, size)
+
+    table = {"key": Growth(name="key", what="w", populate=populate, small=10, large=1000)}
+
+    def keep(*words: str) -> tuple[int, str]:
+        out = io.StringIO()
+        return main(["key", "--keep", str(tmp_path), *words], table=table, out=out), out.getvalue()
+
+    stopped = "bench  verdict  reason\nkey    not run  0 of 10 built so far; run it again to go on\n"
+    assert keep("--minutes", "0", "--strict") == (1, stopped)
+    status, out = keep("--minutes", "5", "--strict")
+    assert status == 0
+    assert "key    by key" in out
 
 
 def test_a_name_is_taken_once() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bench.bars import BenchError
 from bench.growth import Growth, Population, counting, grow, steps
-from bench.runner import Ground, Verdict
+from bench.runner import Ground, SliceOver, Verdict
 
 BY_KEY = "SELECT text FROM row WHERE id = 3"
 SCAN = "SELECT id FROM row WHERE text = 'text 3'"
@@ -154,3 +154,47 @@ def test_both_populations_are_closed(tmp_path: Path) -> None:
 def test_a_growth_that_does_not_grow_is_refused(small: int, large: int) -> None:
     with pytest.raises(BenchError, match="grows from"):
         Shelf().growth(small, large)
+
+
+SIZE, BATCH = 60, 7
+
+
+def build(ground: Ground, seen: list[range]) -> Population:
+    """Fill a table in batches, each in a transaction of its own."""
+    connection = sqlite3.connect(ground.folder / "rows.db")
+    connection.execute("CREATE TABLE IF NOT EXISTS row (id INTEGER PRIMARY KEY, text TEXT)")
+    try:
+        for numbers in ground.number_batches(SIZE, BATCH):
+            connection.executemany("INSERT OR IGNORE INTO row VALUES (?, ?)", ((n, f"text {n}") for n in numbers))
+            connection.commit()
+            seen.append(numbers)
+    except SliceOver:
+        connection.close()
+        raise
+    return Population(connection, {"by key": lambda: connection.execute(BY_KEY).fetchall()}, connection.close)
+
+
+def test_a_growth_in_slices_builds_each_batch_once_and_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter(range(1_000))
+    monkeypatch.setattr("bench.runner.time.monotonic", lambda: next(now))
+    seen: list[range] = []
+    reasons: list[str] = []
+    while True:
+        try:
+            build(Ground(tmp_path, ends_at=next(now) + 4), seen).close()
+            break
+        except SliceOver as over:
+            reasons.append(str(over))
+    assert [n for numbers in seen for n in numbers] == list(range(SIZE))
+    assert len(reasons) >= 2
+    assert reasons[0] == "21 of 60 built so far; run it again to go on"
+    build(Ground(tmp_path), seen).close()
+    assert sum(map(len, seen)) == SIZE, "what is built is not built again"
+
+
+def test_a_batch_that_a_killed_run_had_begun_is_built_again(tmp_path: Path) -> None:
+    batches = Ground(tmp_path).number_batches(SIZE, BATCH)
+    assert [next(batches), next(batches)] == [range(7), range(7, 14)]
+    assert next(Ground(tmp_path).number_batches(SIZE, BATCH)) == range(7, 14)

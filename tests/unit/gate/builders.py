@@ -14,6 +14,7 @@ from custody.gate.checks import (
     check_duplicates,
     check_integrity,
     check_policy,
+    check_tests,
     judge,
 )
 from custody.gate.checks import check_trust as trust_check
@@ -102,7 +103,16 @@ def verdict(seen: GateEvidence, rules: GateRules | None = None) -> GateVerdict:
     """Return the verdict of all checks."""
     return judge(
         seen,
-        [check_attribution, trust_check, check_duplicates, check_citations, check_calls, check_integrity, check_policy],
+        [
+            check_attribution,
+            trust_check,
+            check_duplicates,
+            check_citations,
+            check_calls,
+            check_integrity,
+            check_policy,
+            check_tests,
+        ],
         rules or GateRules(),
     )
 

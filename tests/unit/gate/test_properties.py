@@ -23,10 +23,12 @@ from custody.gate.model import (
     ReasonCode,
     RecordState,
     SimilarChange,
+    TestedFile,
     TrustAnswer,
     VerdictLevel,
 )
 from custody.gate.rules import GateRules, LevelName
+from custody.runs import TestEvidence, TestState
 from custody.trust.model import Approval, ReviewReason, ReviewRequirement
 from tests.unit.gate.builders import (
     HOUR_NS,
@@ -59,7 +61,14 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     texts[ReasonCode.CITE_UNSEEN] = draw(st.integers(max(texts.values()), 2))
     calls = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("GRAPH-")}
     calls[ReasonCode.GRAPH_UNSEEN] = draw(st.integers(max(calls.values()), 2))
-    by_records = texts[ReasonCode.CITE_UNREAD], texts[ReasonCode.CITE_MISSING], calls[ReasonCode.GRAPH_UNSEEN]
+    tests = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("TEST-")}
+    tests[ReasonCode.TEST_NONE] = draw(st.integers(max(tests.values()), 2))
+    by_records = (
+        tests[ReasonCode.TEST_NONE],
+        texts[ReasonCode.CITE_UNREAD],
+        texts[ReasonCode.CITE_MISSING],
+        calls[ReasonCode.GRAPH_UNSEEN],
+    )
     none = draw(st.integers(max(weak, share, records[ReasonCode.TRUST_UNKNOWN], *by_records), 2))
     unvouched = draw(st.integers(weak, none))
     unseen = draw(st.integers(none, 2))
@@ -72,7 +81,7 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
         ReasonCode.ATTR_WEAK: weak,
         ReasonCode.ATTR_SHARE: share,
     }
-    places |= records | duplicates | texts | calls
+    places |= records | duplicates | texts | calls | tests
     damage = draw(st.integers(max(places.values()), 2))
     places[ReasonCode.INTEG_DAMAGE], places[ReasonCode.INTEG_UNSEEN] = damage, draw(st.integers(damage, 2))
     places[ReasonCode.POLICY_CHANGED] = draw(st.integers(0, 2))
@@ -88,6 +97,7 @@ some_rules = st.builds(
     agent_share_max=st.sampled_from(SHARES),
     gap_hours_before=st.sampled_from(HOURS),
     gap_hours_after=st.sampled_from(HOURS),
+    tests=st.sampled_from(("agents", "agents", "off")),
     levels=some_levels(),
 )
 """Rules with bounds in the range of the drawn changes."""
@@ -151,6 +161,13 @@ some_texts = st.builds(
 some_calls = st.builds(
     CallsBeforeEdit, st.just("auth.py"), st.just("s1"), st.sampled_from((0.0, 0.01, 0.02, 0.5)), st.just(("Read",))
 ).map(lambda before: (before,))
+some_tests = st.builds(
+    TestedFile,
+    path=st.sampled_from(("file.py", "other.py")),
+    lines=st.just((Lines(1, 1),)),
+    evidence=st.builds(TestEvidence, st.just(TestState.AFTER_EDIT) | st.sampled_from(TestState)),
+    assurance=st.just(Assurance.WITNESSED) | st.sampled_from(Assurance),
+)
 some_changes = st.builds(
     GateEvidence,
     files=st.lists(some_files, min_size=1, max_size=3).map(tuple),
@@ -160,6 +177,7 @@ some_changes = st.builds(
     duplicates=st.none() | st.just(()) | some_duplicates | st.just(UNSEEN),
     texts=st.lists(some_texts, max_size=2).map(tuple),
     calls=st.none() | st.just(()) | some_calls | st.just(UNSEEN),
+    tests=st.just(()) | st.lists(some_tests, max_size=2).map(tuple),
     policy=st.just(()) | st.just(("gate.tier_max from 4 to 6",)),
     guarded=st.just(()) | st.just(("'.github/workflows/ci.yml'",)),
 )
@@ -181,6 +199,9 @@ def drops(seen: GateEvidence) -> Iterator[GateEvidence]:
             for lower in lower_assurances(answer.assurance):
                 less = replace(answer, assurance=lower)
                 yield replace(seen, trust=(*seen.trust[:place], less, *seen.trust[place + 1 :]))
+    for place, tested in enumerate(seen.tests):
+        lost = replace(tested, evidence=TestEvidence(TestState.NONE), assurance=Assurance.SELF_REPORTED)
+        yield replace(seen, tests=(*seen.tests[:place], lost, *seen.tests[place + 1 :]))
     yield from (replace(seen, recorded=less) for less in less_recorded(seen.recorded))
     for place, file in enumerate(seen.files):
         for found in less_found(file.authorship):

@@ -100,6 +100,10 @@ def test_modes_choose_which_blocks_are_marked(scene: Scene) -> None:
         (hint,) = editor.ask("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": whole})
         assert hint["position"] == {"line": 2, "character": len("def discount(prices, percent):")}
         assert "claude-code" in hint["label"]
+        blocks = editor.ask("custody/blocks", {"textDocument": {"uri": uri}})
+        assert [block["range"]["start"]["line"] for block in blocks] == [0, 2]
+        for wrong in ({}, {"textDocument": 3}, {"textDocument": {"uri": 3}}):
+            assert editor.ask("custody/blocks", wrong) == []
         editor.note("workspace/didChangeConfiguration", {"settings": {"custody": {"lens": "on", "hints": "off"}}})
         assert [line for line, _ in editor.titles(uri)] == [1, 3]
         editor.note("workspace/didChangeConfiguration", {"settings": {"custody": {"lens": "sideways"}}})

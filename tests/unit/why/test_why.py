@@ -77,8 +77,19 @@ def test_a_line_leads_to_its_commit_its_call_its_prompt_and_the_session(built: B
     captured(built, "session", "prompt", "call", prompt="p1")
     commit = committed(built)
     report = explain(built)
-    assert link_kinds(report) == ["line", "commit", "call", "prompt", "sources", "session", "standing", "change", "end"]
-    line, made, call, prompt, _, session, *_ = report.chain
+    assert link_kinds(report) == [
+        "line",
+        "commit",
+        "call",
+        "prompt",
+        "sources",
+        "tests",
+        "session",
+        "standing",
+        "change",
+        "end",
+    ]
+    line, made, call, prompt, _, _, session, *_ = report.chain
     assert isinstance(line, LineLink) and line.attribution.kind == "agent" and line.records
     assert isinstance(made, ChainCommit)
     assert (made.commit, made.author, made.subject) == (commit, "A Tester", "add a mean")
@@ -112,6 +123,7 @@ def test_a_call_inside_a_subagent_leads_through_it_to_the_call_that_started_it(b
         "call",
         "prompt",
         "sources",
+        "tests",
         "session",
         "standing",
         "change",
@@ -178,7 +190,7 @@ def test_uncaptured_calls_and_prompts_are_named(built: Built) -> None:
     captured(built)
     committed(built)
     report = explain(built)
-    assert link_kinds(report) == ["line", "commit", "sources", "session", "standing", "change", "end", "end"]
+    assert link_kinds(report) == ["line", "commit", "sources", "tests", "session", "standing", "change", "end", "end"]
     assert report.ends == "the call 'c1' was not captured; the prompt was not captured"
 
 

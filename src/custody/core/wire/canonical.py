@@ -161,17 +161,17 @@ def _check_json_depth(data: bytes, value: Json) -> None:
     # Only input with that many brackets can be that deep, so most events skip the walk.
     if data.count(b"[") + data.count(b"{") <= NESTING_MAX:
         return
-    level: list[Json] = [value]
+    level: list[list[Json] | dict[str, Json]] = [value] if isinstance(value, (list, dict)) else []
     for _ in range(NESTING_MAX):
-        level = [child for item in level for child in _list_json_children(item) if isinstance(child, list | dict)]
-    if level:
-        raise _make_json_depth_error()
-
-
-def _list_json_children(item: Json) -> list[Json]:
-    if isinstance(item, dict):
-        return list(item.values())
-    return item if isinstance(item, list) else []
+        level = [
+            child
+            for item in level
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, (list, dict))
+        ]
+        if not level:
+            return
+    raise _make_json_depth_error()
 
 
 _DECODER = json.JSONDecoder(

@@ -595,8 +595,10 @@ def _check_event_fields(event: AnyEvent) -> None:
     for timestamp in (event.at, event.seen_at, getattr(event, "ended_at", None), getattr(event, "opened_at", None)):
         if timestamp is not None:
             parse_timestamp(timestamp)
-    if any(isinstance(value, str) and len(value) * 4 > SHORT_BYTES_MAX for value in msgspec.structs.astuple(event)):
-        _check_short_fields(event)
+    for value in msgspec.structs.astuple(event):
+        if isinstance(value, str) and len(value) * 4 > SHORT_BYTES_MAX:
+            _check_short_fields(event)
+            break
     for path in _list_event_paths(event):
         RepoPath.of(path)
     if isinstance(event, EditEvent | AuthorEvent):

@@ -18,7 +18,7 @@ _NS = 1_000_000_000
 _NS_MAX = 2**63 - 1
 
 
-@lru_cache(maxsize=256)  # the check of an event, its record and its views each parse the same timestamps
+@lru_cache(maxsize=4096)  # the checks of a batch's events, their records and then their views parse the same ones
 def parse_timestamp(text: str) -> int:
     """Parse an RFC 3339 timestamp with a zone into nanoseconds since 1970.
 

@@ -33,6 +33,7 @@ from custody.gate.checks import (
     check_integrity,
     check_policy,
     check_reads,
+    check_tests,
     check_trust,
 )
 from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
@@ -62,6 +63,7 @@ CHECKS: Mapping[str, GateCheck] = MappingProxyType(
         "duplicates": check_duplicates,
         "citations": check_citations,
         "calls": check_calls,
+        "tests": check_tests,
         READS: check_reads,
     }
 )
@@ -71,7 +73,7 @@ GATHER_ATTEMPTS_MAX = 3
 """Attempts to gather evidence while records arrive; after that a copy of the store is used."""
 RULES_FILE = "custody.toml"
 """The place of a finding about a change without files."""
-TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
+TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "review", "trust")
 """The tables of rules that a verdict depends on."""
 
 

@@ -19,6 +19,7 @@ from custody.core.ids import StoreId
 from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.removals import gather_call_removals
+from custody.gate.app.tests import rate_change_tests, read_change_tests
 from custody.gate.app.texts import has_prose
 from custody.gate.model import (
     AddedRange,
@@ -37,6 +38,7 @@ from custody.gate.wire.report import CallRemovals
 from custody.ledger.assurance import rate_workspace_chains
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
+from custody.runs import TestEvidence
 from custody.store import Store
 from custody.trust import ChangeAuthor, FileVoucher
 from custody.trust.app.approval_case import ApprovalQuery
@@ -81,6 +83,7 @@ class GatheredEvidence(Struct, frozen=True):
     skipped: Mapping[str, str] = field(default_factory=dict)
     removals: tuple[CallRemovals, ...] = ()
     believed: frozenset[StoreId] = frozenset()
+    tests: Mapping[str, TestEvidence] = field(default_factory=dict)
 
 
 def gather_evidence(
@@ -105,6 +108,8 @@ def gather_evidence(
         skipped["calls"] = "gate.calls = off"
     else:
         calls = _gather_risky_calls(workspace, gathered, policy)
+    if rules.tests == "off":
+        skipped["tests"] = "gate.tests = off"
     reads: ReadState | MissingEvidence | None = None
     if rules.reads == "on":
         from custody.gate.app.reads import gather_read_evidence  # only teams that require reads need it
@@ -164,7 +169,13 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
             }
             question = _ask_about_trust(context, review, policy, evidence)
             answered = _add_trust_answers(context.store, evidence, question)
-            return replace(answered, edited=edited, removals=removals, believed=context.ratings.believed)
+            attributed = {path: lines for path, lines in answers.items() if not isinstance(lines, MissingEvidence)}
+            tests = read_change_tests(context.store, review, policy, attributed)
+            if policy.rules.of(GateRules).tests == "agents":
+                rated = rate_change_tests(tests, answered.evidence, policy, context.store, context.ratings)
+                answered = replace(answered, evidence=replace(answered.evidence, tests=rated))
+            believed = context.ratings.believed
+            return replace(answered, edited=edited, removals=removals, believed=believed, tests=tests.judge_all())
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)

@@ -141,7 +141,7 @@ class _FactMaker:
         self._evidence = gathered.evidence
         self._edited = gathered.edited
         self._believed = gathered.believed
-        self._tests: Mapping[str, TestEvidence] = {}
+        self._tests = gathered.tests
         self._weakened = _index_weakened_lines(gathered)
 
     def judge_file(self, file: _ChangedFile) -> Iterator[tuple[HunkFacts, JudgedHunk]]:

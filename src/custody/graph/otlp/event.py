@@ -6,6 +6,8 @@ attributes is restored as it was stored; on every other span they are plain attr
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import filterfalse
 
 from msgspec import Struct
 
@@ -42,6 +44,8 @@ FULL_NAME = "otel.name"
 DESCRIPTION = "otel.status_description"
 INT_MIN = -(2**63)
 WORD_CHARS_MAX = 1000
+_PLAIN_CHARS_MAX = 200
+"""Shorter texts are never cut."""
 """An agent's or a session's name may be longer than a span's."""
 _KINDS = frozenset(kind.value for kind in SpanKind)
 _FIRST = ("gen_ai.", "llm.", "tool.", "mcp.", "openinference.", "session.", "error.", "otel.")
@@ -87,7 +91,7 @@ def span_event_from_otlp(span: OtlpSpan, *, texts: bool = False) -> SpanEventRes
         "agent": names.agent,
         "session": names.session,
     }
-    present: dict[str, Json] = {name: value for name, value in event.items() if value not in (None, [], {}, 0)}
+    present: dict[str, Json] = {name: value for name, value in event.items() if value or value == ""}
     return SpanEventResult(present, tuple(repairs), left_out)
 
 
@@ -160,7 +164,8 @@ def _limit_span_attributes(attributes: Mapping[str, OtlpValue], *, texts: bool) 
     """Return as many attributes as an event can hold, those of conventions first, and how many were left out."""
     selected: dict[str, Json] = {}
     left_out = 0
-    for key in sorted(attributes, key=lambda key: (not key.startswith(_FIRST), key)):
+    keys = sorted(attributes)
+    for key in [*filter(_is_conventional, keys), *filterfalse(_is_conventional, keys)]:
         if (
             len(selected) == SPAN_ATTRIBUTES_MAX
             or fit_span_attribute_key(key) is None
@@ -176,9 +181,16 @@ def _limit_span_attributes(attributes: Mapping[str, OtlpValue], *, texts: bool) 
     return selected, left_out
 
 
+@lru_cache(512)  # a program repeats few names in many spans
+def _is_conventional(key: str) -> bool:
+    return key.startswith(_FIRST)
+
+
 def _otlp_value_to_plain(value: OtlpValue, *, cut: bool) -> bool | int | float | str | None:
     """Return a value that a record can hold; None for one that is too long, unless ``cut``."""
     if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str) and len(value) <= _PLAIN_CHARS_MAX and value.isascii() and "\0" not in value:
         return value
     if isinstance(value, int):
         return value if INT_MIN <= value <= NS_MAX else str(value)

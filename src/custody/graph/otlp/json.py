@@ -29,6 +29,7 @@ from custody.graph.wire.otlp_span import (
 OtlpFields = Mapping[str, Json]
 
 VALUES_DEPTH_MAX = 32
+_DIGITS_MAX = 40
 _WHOLE = lazy_pattern(r"\s*[+-]?\d{1,40}\s*", re.ASCII)
 
 
@@ -37,8 +38,8 @@ def parse_otlp_attributes(value: Json) -> dict[str, OtlpValue]:
     if isinstance(value, dict):
         return {key: _plain_json_to_otlp(child) for key, child in value.items()}
     attributes: dict[str, OtlpValue] = {}
-    for pair in map(otlp_object_or_empty, otlp_list_or_empty(value)):
-        if isinstance(key := pair.get("key"), str):
+    for pair in otlp_list_or_empty(value):
+        if isinstance(pair, dict) and isinstance(key := pair.get("key"), str):
             attributes[key] = _parse_otlp_any_value(pair.get("value"), 0)
     return attributes
 
@@ -54,6 +55,8 @@ def _parse_otlp_any_value(value: Json, depth: int) -> OtlpValue:
     if depth > VALUES_DEPTH_MAX or not fields:
         return None
     name, content = next(iter(fields.items()))
+    if name == "stringValue":
+        return content if isinstance(content, str) else None
     match name.replace("_", "").lower():
         case "stringvalue":
             return content if isinstance(content, str) else None
@@ -79,6 +82,8 @@ def _parse_otlp_any_value(value: Json, depth: int) -> OtlpValue:
 
 def parse_otlp_int(value: Json) -> int:
     """Return a whole number from JSON or text; raise ``ValueError`` for anything else."""
+    if isinstance(value, str) and len(value) <= _DIGITS_MAX and value.isascii() and value.isdigit():
+        return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("not a number")
     if isinstance(value, str) and not _WHOLE.fullmatch(value):
@@ -132,7 +137,7 @@ def otlp_text_or_none(value: Json) -> str | None:
 def find_otlp_field(fields: OtlpFields, names: Iterable[str]) -> Json:
     """Return the first of these fields that has a value."""
     for name in names:
-        if (value := fields.get(name)) is not None:
+        if name in fields and (value := fields[name]) is not None:
             return value
     return None
 

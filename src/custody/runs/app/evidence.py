@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from custody.config import EffectiveRules
 from custody.core.ids import RecordRef, SessionId
 from custody.core.paths import RepoPath
 from custody.core.views import CommandRecord
@@ -56,6 +57,11 @@ class RunHistory(Struct, frozen=True):
 
 def _doubt(run: CommandRun) -> CommandRun:
     return replace(run, result=RunResult.UNKNOWN)
+
+
+def get_review_rules(effective: EffectiveRules) -> ReviewRules:
+    """Return which commands of a project count, from the rules in force."""
+    return effective.of(ReviewRules)
 
 
 def read_run_history(

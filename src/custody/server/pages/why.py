@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from custody.core.errors import InputError
+from custody.runs.cli import describe_tests
 from custody.server.page_data.files import can_show_disk_page, explain_line_for_page
 from custody.server.pages.blame import LINE_MAX, STYLES, make_file_link_fields, read_file_place, view_missing_repository
 from custody.server.pages.blame_lines import CLASSES
@@ -27,12 +28,13 @@ LABELS = {
     "subagent": "Subagent",
     "prompt": "Prompt",
     "sources": "Sources read before",
+    "tests": "Tests",
     "session": "Session",
     "standing": "Trust in the agent",
     "change": "Change",
     "end": "Missing",
 }
-SIDE_LINKS = frozenset(("sources", "standing", "change"))
+SIDE_LINKS = frozenset(("sources", "tests", "standing", "change"))
 """Links beside the path from the line to the prompt."""
 
 
@@ -62,6 +64,7 @@ def view_why(workspace: Workspace, params: PageParams) -> PageView:
         **make_file_link_fields(workspace, params, file),
         "report": report,
         "steps": make_chain_boxes(report.chain),
+        "describe_tests": describe_tests,
         "session": next((link for link in report.chain if isinstance(link, SessionLink)), None),
         "is_complete": report.ends == WHOLE,
         "may_read": params.note is not None,

@@ -100,3 +100,13 @@ def test_runs_are_read_without_payloads(store: Store, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(store.tables, "payloads", refuse)
     assert len(list_runs(store, ReviewRules(), (SessionId("s1"),))) == 1
+
+
+def test_a_pass_that_does_not_count_changes_nothing_and_a_failure_always_counts(store: Store) -> None:
+    edit(store, 1)
+    call(store, 2)
+    history = read_run_history(store, ReviewRules(), [FILE])
+    assert history.judge(FILE, lambda _: True).state is TestState.AFTER_EDIT
+    assert history.judge(FILE, lambda _: False).state is TestState.NONE
+    call(store, 4, status="failed")
+    assert read_run_history(store, ReviewRules(), [FILE]).judge(FILE, lambda _: False).state is TestState.FAILED

@@ -36,7 +36,17 @@ def explained(workspace: Workspace, **said: str) -> str:
 class TestChain:
     def test_every_link_is_drawn_in_order(self, project: tuple[Workspace, Built]) -> None:
         html = explained(project[0])
-        assert kinds_in(html) == ["line", "commit", "call", "prompt", "sources", "session", "standing", "change"]
+        assert kinds_in(html) == [
+            "line",
+            "commit",
+            "call",
+            "prompt",
+            "sources",
+            "tests",
+            "session",
+            "standing",
+            "change",
+        ]
         said = words_in(html)
         assert "robot wrote this line" in said and "state = state.advance(3, options)" in said
         assert "content_hash" in said and "Based on" in said
