@@ -63,7 +63,7 @@ x BLOCKED  strict...HEAD  +2 in 1 file
 Nothing shows who wrote 1 line of a.py, and agents wrote more than the rules allow.
 
 Read these first
-  1  high  a.py:2-3  nothing shows who wrote it · written by agents · no test run known  ATTR-NONE, ATTR-SHARE
+  1  high  a.py:2-3  nothing shows who wrote it · written by agents · no test run recorded  ATTR-NONE, ATTR-SHARE
 
 {HALF_KNOWN_REASONS}
 2 added lines: 1 agent, 1 unknown
