@@ -31,7 +31,7 @@ def test_ten_thousand_lines_are_few_nodes(browser: Browser, long_service: Starte
         page = window.go("/blame?file=long.py")
         at_rest(page)
         counted = [window.nodes()]
-        assert page.evaluate("document.getElementById('lines').scrollHeight") >= LINES * 22
+        assert page.evaluate("document.getElementById('lines').scrollHeight") >= LINES * 20
         for part in (0.25, 0.5, 0.75, 1):
             page.evaluate(
                 "part => { const b = document.getElementById('lines'); b.scrollTop = b.scrollHeight * part }", part
@@ -159,9 +159,15 @@ def test_lines_are_copied_unchanged(browser: Browser, long_service: Started) -> 
         assert copied == "".join(f"def step_{n}(state, options):  # the step {n}\n" for n in (1, 2, 3))
         page.evaluate(
             """() => {
-              const code = (row) => document.querySelector(`#lines [data-row='${row}'] code`).firstChild;
+              const place = (row, at) => {
+                const walker = document.createTreeWalker(
+                  document.querySelector(`#lines [data-row='${row}'] code`), NodeFilter.SHOW_TEXT);
+                let node = walker.nextNode();
+                for (; at > node.length; node = walker.nextNode()) at -= node.length;
+                return [node, at];
+              };
               const range = document.createRange();
-              range.setStart(code(1), 4); range.setEnd(code(3), 10);
+              range.setStart(...place(1, 4)); range.setEnd(...place(3, 10));
               getSelection().removeAllRanges(); getSelection().addRange(range);
             }"""
         )
@@ -252,3 +258,27 @@ def test_without_javascript_the_lines_are_shown(browser: Browser, long_service: 
         assert "/why?" in page.url
     finally:
         context.close()
+
+
+def test_find_marks_every_line_and_enter_goes_on(browser: Browser, long_service: Started) -> None:
+    with looking_at(browser, long_service) as window:
+        page = window.go("/blame?file=long.py")
+        at_rest(page)
+        page.keyboard.press("/")
+        page.keyboard.type("step_99(")
+        expect(page.locator("#found")).to_have_text("1 of 1")
+        expect(page.locator("#lines .marked .no")).to_have_text("100")
+        expect(page.locator("#lines .hit")).to_have_count(1)
+        page.fill("#find", "no such text")
+        expect(page.locator("#found")).to_have_text("none")
+        assert findings(page) == []
+
+
+def test_lines_have_color_commit_and_age(look: Look) -> None:
+    page = look().go("/blame?file=src/till/tax.py")
+    at_rest(page)
+    first = page.locator("#lines [data-row='0']")
+    expect(first.locator(".ci")).to_contain_text("Ana")
+    expect(first.locator(".ag")).not_to_be_empty()
+    expect(page.locator("#lines code .k").first).to_be_visible()
+    assert findings(page) == []

@@ -28,7 +28,7 @@ def test_a_review_is_sound(look: Look, path: str, theme: str) -> None:
     page = opened(window.go(path))
     window.settled()
     assert findings(page) == []
-    assert page.locator("article.hunk .ev").count() >= 1
+    assert page.locator("article.hunk .proof").count() >= 1
 
 
 def test_a_whole_review_by_keyboard(look: Look) -> None:
@@ -42,9 +42,9 @@ def test_a_whole_review_by_keyboard(look: Look) -> None:
         page.keyboard.press("x")
         expect(page.locator("#read-count")).to_have_text(f"{number + 1} of {total} read")
     page.keyboard.press("e")
-    expect(page.locator(".ev").first).to_be_hidden()
+    expect(page.locator(".proof").first).to_be_hidden()
     page.keyboard.press("e")
-    expect(page.locator(".ev").first).to_be_visible()
+    expect(page.locator(".proof").first).to_be_visible()
     page.keyboard.press("y")
     assert page.evaluate("location.hash") == f"#{page.locator('article.hunk.now').get_attribute('id')}"
     page.keyboard.press("?")

@@ -214,6 +214,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("gate/app/planted_{n}.py", "import subprocess"),
         ("demo/planted_{n}.py", "import subprocess"),
         ("sdk/planted_{n}.py", LOADED_LATE.format("mcp")),
+        ("mcp/planted_{n}.py", "import mcp_types"),
         ("store/planted_{n}.py", LOADED_LATE.format("ray")),
     ],
     "databases": [
@@ -226,6 +227,10 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("intake/planted_{n}.py", "import httpx2"),
         ("git/planted_{n}.py", LOADED_LATE.format("httpcore2")),
         ("cite/web/planted_{n}.py", "import anyio"),
+    ],
+    "editors": [
+        ("lsp/planted_{n}.py", "import pygls"),
+        ("why/planted_{n}.py", "import lsprotocol"),
     ],
     "frameworks": [
         ("cite/app/planted_{n}.py", "import pydantic_ai"),

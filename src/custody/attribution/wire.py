@@ -158,6 +158,29 @@ class RemovedReport(Report, frozen=True, kw_only=True, tag="removed"):
     notes: list[str]
 
 
+class CommitTrailers(msgspec.Struct, frozen=True, kw_only=True):
+    """The agents of one commit: who wrote lines of it by the records, and whom its ``Assisted-by`` trailers name.
+
+    ``trailers`` are those that the commit should have. ``missing`` are those that it lacks, ``unbacked`` those of its
+    own that no record supports. ``lines`` counts the lines that agents wrote, wholly or in part.
+    """
+
+    commit: str
+    subject: str
+    lines: int
+    trailers: list[str]
+    missing: list[str]
+    unbacked: list[str]
+
+
+class TrailerReport(Report, frozen=True, kw_only=True, tag="trailer"):
+    """The ``Assisted-by`` trailers of commits, oldest first; ``found`` if a check found one missing or unbacked."""
+
+    commits: list[CommitTrailers]
+    written: str | None = None
+    """The file of the message that got the missing trailers."""
+
+
 # Agents' lines of a file in the formats that code hosts and editors display.
 
 

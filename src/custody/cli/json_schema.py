@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from custody.attribution.wire import BlameReport, RemovedReport, StatsReport
+from custody.attribution.wire import BlameReport, RemovedReport, StatsReport, TrailerReport
 from custody.cite.wire import (
     CiteAddReport,
     CiteAuditReport,
@@ -133,6 +133,7 @@ REPORTS: tuple[type[Report], ...] = (
     WhyReport,
     StatsReport,
     StoreReport,
+    TrailerReport,
     TeamPolicyReport,
     GateReport,
     ReviewReport,

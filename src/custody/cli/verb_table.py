@@ -21,6 +21,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "runs": "List the tests, builds and checks that agents ran, with their results.",
                 "show": "Show one record.",
                 "stats": "Show how many lines agents wrote.",
+                "trailer": "Show, write or check 'Assisted-by' trailers that rest on records.",
                 "trust": "Show trust scores and record decisions about agents' changes.",
                 "why": "Show why a line exists: who wrote it, and for which prompt.",
             }
@@ -109,6 +110,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "stats": "custody.attribution.cli",
         "store": "custody.ledger.cli",
         "token": "custody.server.cli.groups",
+        "trailer": "custody.cli.trailer",
         "trust": "custody.trust.cli.trust",
         "uninstall": "custody.intake.cli.setup",
         "verify": "custody.cli.verify",

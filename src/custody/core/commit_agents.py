@@ -70,6 +70,8 @@ UNNAMED = "unknown"
 """The agent of a checkpoint that names none."""
 MESSAGE_CHARACTERS_MAX = 65_536
 """Maximum length of a message that is searched; trailers are at its end."""
+ASSISTED_BY = "Assisted-by"
+"""The trailer that discloses an agent and its model: ``Assisted-by: NAME:MODEL``."""
 NAMED_MAX = 20
 """Maximum agents of one commit."""
 
@@ -170,6 +172,24 @@ def list_named_agents(name: str, email: str, message: str) -> list[NamedAgent]:
     return [_merge_named_agents(agents[0], unnamed), *agents[1:]]
 
 
+def list_assisting_agents(message: str) -> list[NamedAgent]:
+    """Return the agents that a message names in ``Assisted-by`` trailers, in order.
+
+    >>> [(named.agent, named.model) for named in list_assisting_agents("Fix\\n\\nAssisted-by: Claude:opus-4\\n")]
+    [('claude-code', 'opus-4')]
+    """
+    lines = message[-MESSAGE_CHARACTERS_MAX:].splitlines()
+    return [named for line in lines if (named := _assisting_agent_from_line(line)) is not None]
+
+
+def _assisting_agent_from_line(line: str) -> NamedAgent | None:
+    assisted = _ASSISTED.match(line)
+    if assisted is None:
+        return None
+    tool = assisted[1].lower()
+    return NamedAgent(NAMES.get(tool, tool), ASSISTED_BY, assisted[2])
+
+
 def _merge_named_agents(first: NamedAgent, second: NamedAgent) -> NamedAgent:
     return NamedAgent(
         first.agent,
@@ -191,9 +211,8 @@ def _find_named_agents(name: str, email: str, message: str) -> Iterator[NamedAge
             agent = agent_from_account(co_author[2])
             if agent is not None:
                 yield NamedAgent(agent, "Co-authored-by", _model_from_name(co_author[1]))
-        elif assisted := _ASSISTED.match(line):
-            tool = assisted[1].lower()
-            yield NamedAgent(NAMES.get(tool, tool), "Assisted-by", assisted[2])
+        elif assisting := _assisting_agent_from_line(line):
+            yield assisting
         elif session := _SESSION.match(line):
             agent, by = _SESSION_TRAILERS[session[1].lower()]
             yield NamedAgent(agent, by, session=session[2].rstrip("/").rpartition("/")[2], url=session[2])

@@ -109,6 +109,11 @@ QUESTIONS = (
                 says=("agents wrote at least", "so at most", "claude-code"),
                 lines=8,
             ),
+            Command(
+                "custody trailer 5424ca8",
+                about="Print the trailers that disclose the agents of a commit, as far as records show them:",
+                says=("Assisted-by: claude-code",),
+            ),
         ),
     ),
     StoryStep(

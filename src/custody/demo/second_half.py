@@ -48,6 +48,17 @@ VERDICTS = (
                 only=VERDICT,
             ),
             Command(
+                f"custody review main..{REWRITE}",
+                about="What is there to read in it? The riskiest hunk first, each with its evidence:",
+                says=("NEEDS REVIEW", "Read these first", "prompt"),
+                lines=30,
+            ),
+            Command(
+                f"custody read main..{REWRITE} --all --actor ana",
+                about="Ana reads it, and marks each hunk. The marks stay with the text of the hunks:",
+                says=("read",),
+            ),
+            Command(
                 f"custody gate {RELEASE}..{BACKPORT}",
                 about="(3) The backport is not a duplicate, and the authors of its lines are known:",
                 says=("CAN MERGE", "2 agents"),

@@ -43,7 +43,12 @@ export function copying(box: HTMLElement, data: Blamed, marked: () => [number, n
   function end(node: Node, offset: number, fallback: number): { number: number; at: number } | null {
     const row = (node instanceof Element ? node : node.parentElement)?.closest<HTMLElement>("[data-row]");
     if (!row || !box.contains(row)) return null;
-    const inText = node.nodeType === Node.TEXT_NODE && node.parentElement?.tagName === "CODE";
-    return { number: Number(row.dataset.row) + data.first, at: inText ? offset : node instanceof HTMLElement && node.tagName === "CODE" && offset === 0 ? 0 : fallback };
+    const number = Number(row.dataset.row) + data.first;
+    const code = (node instanceof Element ? node : node.parentElement)?.closest("code");
+    if (!code) return { number, at: fallback };
+    const before = document.createRange();
+    before.setStart(code, 0);
+    before.setEnd(node, offset);
+    return { number, at: before.toString().length };
   }
 }

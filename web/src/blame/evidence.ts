@@ -2,6 +2,7 @@
 // link leads on. Tab enters it, Escape closes it.
 
 import { element } from "../data";
+import { bars } from "./line";
 import type { About, Blamed, Places, LineRun } from "./model";
 
 const OPEN_AFTER = 120;
@@ -144,23 +145,29 @@ function content(
   if (about) {
     fact("Agent", about.agent && link(places.agents[about.agent] ?? null, about.agent), about.model && `, ${about.model}`);
     fact("Share", about.share);
-    fact("Certainty", about.sure && `${about.sure} (tier ${about.tier}, confidence ${about.confidence})`);
-    fact("Grade", about.grade);
+    fact("Certainty", about.sure && bars(about.sure), about.sure && ` ${about.sure}`);
     if (about.session !== undefined) {
       fact("Session", link(places.sessions[about.session] ?? null, data.sessions[about.session] ?? ""));
     }
-    fact("Call", about.call);
+    const last = data.commits[about.commits?.[about.commits.length - 1] ?? ""];
+    if (last) fact("Message", `${last[0]} · ${last[1]}`);
     const commits = (about.commits ?? []).flatMap((commit, n) => [n ? " … " : "", link(then(commit), commit.slice(0, 12))]);
     if (about.kind !== "none" && !commits.length) commits.push("not committed");
     fact(about.commits?.length === 2 ? "Commits" : "Commit", ...commits);
   }
   if (facts.childElementCount) parts.push(facts);
-  if (about?.signals?.length) parts.push(signals(about.signals.flatMap((index) => [data.signals[index] ?? []] as [string, string, string][])));
+  if (about?.signals?.length) parts.push(fold(about, signals(about.signals.flatMap((index) => [data.signals[index] ?? []] as [string, string, string][]))));
   if (about?.claims?.length) {
     parts.push(element("p", {}, "Also claimed:"));
     parts.push(element("ul", {}, ...about.claims.map((claim) => element("li", {}, claim))));
   }
   return parts;
+}
+
+/** The points behind the word of certainty. */
+function fold(about: About, list: HTMLElement): HTMLElement {
+  const basis = `tier ${about.tier ?? "none"}, confidence ${about.confidence ?? "none"}, ${about.grade ?? "not recorded"}`;
+  return element("details", {}, element("summary", {}, "How sure is this?"), element("p", { class: "dim small" }, basis), list);
 }
 
 function signals(list: [string, string, string][]): HTMLElement {

@@ -32,6 +32,10 @@ export interface Blamed {
   /** Name, points, why. */
   signals: [string, string, string][];
   sessions: string[];
+  /** By line: the styles of its parts with their lengths, such as "4k,1,3f"; empty for a plain line. */
+  colors: string[];
+  /** By id: message, author, age and the class of the age. */
+  commits: Record<string, [string, string, string, string]>;
 }
 
 export interface Places {

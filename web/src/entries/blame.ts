@@ -5,11 +5,12 @@ import { block } from "../data";
 import { copying } from "../blame/copy";
 import { evidence } from "../blame/evidence";
 import type { About, Blamed, Places, LineRun } from "../blame/model";
+import { finder } from "../blame/find";
 import { line } from "../blame/line";
 import { word } from "../paper";
 import { rows } from "../rows";
 
-const HEIGHT = 22;
+const HEIGHT = 20;
 const TAB_WIDTH = 4;
 
 function start(box: HTMLElement, data: Blamed, places: Places): void {
@@ -38,13 +39,25 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
       ? null
       : `Printed: lines ${word(from)} to ${word(to)} of ${word(data.total)}. All lines: ${box.dataset.whole}`;
 
+  const show = (index: number): void => {
+    history.replaceState(null, "", `#L${index + data.first}`);
+    mark();
+  };
+  let paint = 0;
+  const find = finder(data.texts, show, () => list.draw());
+  new MutationObserver(() => {
+    cancelAnimationFrame(paint);
+    paint = requestAnimationFrame(() => find.paint(box));
+  }).observe(box, { childList: true, subtree: true });
+
   const list = rows(
     box,
     data.texts.length,
     (index) => {
       const number = index + data.first;
       const author = about(number);
-      const row = line(number, data.texts[index] ?? "", author, places, run(number)?.[0] === number, why(number));
+      const row = line(number, index, data, author, places, run(number)?.[0] === number, { why: why(number), then });
+      row.classList.toggle("hit", find.has(index));
       row.classList.toggle("faded", !isHighlighted(author));
       row.classList.toggle("marked", marked !== null && marked[0] <= number && number <= marked[1]);
       return row;
@@ -119,6 +132,20 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
     event.preventDefault();
     const [from, to] = [marked[0], Number(number)].sort((a, b) => a - b);
     location.hash = `#L${from}-L${to}`;
+  });
+  document.addEventListener("custody:key", (event) => {
+    const key = (event as CustomEvent<string>).detail;
+    const at = marked?.[0];
+    const link = at === undefined ? null : why(at);
+    if (key === "n") onward(1);
+    else if (key === "p") onward(-1);
+    else if (key === "w" && link) location.href = link;
+    else if (key === "y" && box.dataset.permalink) {
+      const url = new URL(box.dataset.permalink, location.href);
+      url.hash = location.hash;
+      history.replaceState(null, "", url.href);
+      void navigator.clipboard?.writeText(url.href).catch(() => undefined);
+    }
   });
   document.getElementById("next")?.addEventListener("click", () => onward(1));
   document.getElementById("previous")?.addEventListener("click", () => onward(-1));

@@ -59,7 +59,7 @@ def iterate_agent_lines_by_commit(
         only_claims = first_evidence_ns is None or (seconds is not None and seconds * NS < first_evidence_ns)
         (claimed if only_claims else attributed).append(commit)
     evidence.workspace.progress.start("reading commits", len(commits))
-    yield from _attribute_commit_lines(evidence, attributed)
+    yield from attribute_commit_lines(evidence, attributed)
     evidence.workspace.progress.step(len(claimed))
     yield from () if captured else _iterate_claimed_lines(evidence, claimed)
 
@@ -85,7 +85,7 @@ def _iterate_claimed_lines(evidence: AttributionContext, commits: Sequence[Commi
             yield written
 
 
-def _attribute_commit_lines(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
+def attribute_commit_lines(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
     """Yield the agents' lines among those that each commit added."""
     attributor = LineAttributor(evidence, is_brief=True)
     # Listing the changed files needs no contents, which a partial clone may lack.

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
 from custody.core.paths import Hunk, Lines, matches_path_pattern
 from custody.dupes.app.file_channel import is_source_path, name_file_channel
@@ -187,7 +188,8 @@ class _FactMaker:
             risky=risky,
             is_tested_code=is_code and is_source_path(hunk.path),
             tests=tests.state,
-            is_test_believed=self._is_run_believed(tests),
+            is_test_believed=self._is_run_believed(tests)
+            and not any(added.grade is Grade.CLAIMED for added in hunk.ranges),
             is_test_file=hunk.channel == "tests",
             weakened=tuple(
                 word

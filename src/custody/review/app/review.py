@@ -13,6 +13,7 @@ from custody.gate.app.reading_order import JudgedHunk
 from custody.gate.wire.report import GateReport
 from custody.people.reads import find_hunk_readers
 from custody.review.app.card import NO_CARD, CardMaker, HunkCard, describe_hunk_authors, make_missing_prompt
+from custody.review.app.tests import report_tests
 from custody.review.wire import (
     HunkLinks,
     HunkReport,
@@ -26,7 +27,6 @@ from custody.review.wire import (
     TestedLines,
 )
 from custody.runs import TestState
-from custody.runs.wire import TestsReport
 from custody.workspace.workspace import Workspace
 
 HUNKS_MAX = 1_000
@@ -137,6 +137,8 @@ def _find_read_marks(
     workspace: Workspace, hunks: Sequence[JudgedHunk], judged: JudgedChange
 ) -> Mapping[str, list[ReadMark]]:
     """Return who read each hunk, the first reader first; none if the store cannot be read."""
+    if not workspace.exists():
+        return {}
     try:
         with workspace.reading() as store:
             readers = find_hunk_readers(workspace, store, (hunk.id for hunk in hunks), judged.review.change)
@@ -172,7 +174,7 @@ def _report_hunk(hunk: JudgedHunk, card: HunkCard | None, names: _Names, judged:
         blocks=authors.blocks,
         confidence=authors.confidence,
         certainty=authors.certainty,
-        tests=TestsReport(state=hunk.tests.state.value),
+        tests=report_tests(hunk.tests),
         prompt=prompts[0],
         prompts=prompts,
         calls=found.calls,

@@ -1,9 +1,9 @@
 """Files for pages: the tree of a commit, blamed lines, documents with their citation findings."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from custody.attribution.app.blame import BlameReporter
 from custody.attribution.app.context import open_attribution
@@ -14,7 +14,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, TracedFile
-from custody.git import FileAt, NoObject, NoWorkFile, Repository
+from custody.git import FileAt, NoObject, NoWorkFile, Repository, Walk
 from custody.ledger.queries import list_recorded_paths
 from custody.server.app.questions import (
     NameNotFound,
@@ -24,6 +24,7 @@ from custody.server.app.questions import (
     require_project_repository,
     require_servable_file,
 )
+from custody.terminal.syntax import CodeLine, color_code_lines
 from custody.why.report import WhyReport
 from custody.workspace.workspace import Workspace
 
@@ -188,6 +189,9 @@ def _format_page_file_name(path: RepoPath, start: int) -> str:
 
 ENDINGS = (".md", ".markdown", ".mdx")
 LISTED_MAX = 500
+CONTEXT_LINES = 4
+COMMITS_MAX = 400
+"""Commits of a file whose messages a page shows."""
 DOCUMENTS_HINT = "/sources lists the documents"
 BYTES_MAX = 4 * 1024 * 1024
 """Maximum size of a document on a page; 'custody cite audit' reads larger ones."""
@@ -262,12 +266,22 @@ class FilePlace(Struct, frozen=True, kw_only=True):
     revision: str | None = "HEAD"
 
 
+class FileCommit(Struct, frozen=True):
+    """A commit of a file: the first line of its message, its author, and when it was made."""
+
+    subject: str
+    author: str
+    seconds: int | None
+
+
 class BlamePageFile(Struct, frozen=True, kw_only=True):
     """The report on a file, and its lines; ``file`` is its name in URLs."""
 
     file: str
     report: BlameReport
     texts: Sequence[str]
+    history: Mapping[str, FileCommit] = field(default_factory=dict)
+    """The last commits of the file by their ids."""
 
 
 def blame_file_for_page(workspace: Workspace, place: FilePlace) -> BlamePageFile:
@@ -281,8 +295,26 @@ def blame_file_for_page(workspace: Workspace, place: FilePlace) -> BlamePageFile
         evidence.save()
     silent = [structs.replace(attribution, conversation_summary=None) for attribution in blamed.report.attributions]
     return BlamePageFile(
-        file=path_to_url_param(path), report=structs.replace(blamed.report, attributions=silent), texts=blamed.texts
+        file=path_to_url_param(path),
+        report=structs.replace(blamed.report, attributions=silent),
+        texts=blamed.texts,
+        history=_read_file_commits(here.repository, commit or here.repository.head().commit, path),
     )
+
+
+def _read_file_commits(repository: Repository, commit: CommitSha | None, path: RepoPath) -> dict[str, FileCommit]:
+    """Return the last commits of a file by their ids."""
+    if commit is None:
+        return {}
+    with repository.log([commit], [path], Walk(count_max=COMMITS_MAX)) as commits:
+        return {
+            found.id: FileCommit(
+                found.subject.decode("utf-8", "replace"),
+                found.author.name.decode("utf-8", "replace"),
+                None if found.author.at is None else found.author.at.seconds,
+            )
+            for found in commits
+        }
 
 
 def explain_line_for_page(workspace: Workspace, place: FilePlace, line: int, *, note: Note | None) -> WhyReport:
@@ -290,6 +322,23 @@ def explain_line_for_page(workspace: Workspace, place: FilePlace, line: int, *, 
     here = require_project_repository(workspace)
     path, commit = _locate_page_file(here.repository, place)
     return answer_why_request(here, str(path), line, revision=commit, note=note)
+
+
+def read_context_lines(workspace: Workspace, place: FilePlace, path: str, line: int) -> list[tuple[int, CodeLine]]:
+    """Return a line with up to ``CONTEXT_LINES`` before and after it, each with its number and color."""
+    here = require_project_repository(workspace)
+    file, commit = _locate_page_file(here.repository, place)
+    if commit is None:
+        disk = here.repository.work_file(file, BYTES_MAX)
+        content = b"" if isinstance(disk, NoWorkFile) else disk.content
+    else:
+        with here.repository.objects(BYTES_MAX) as objects:
+            found = objects.read(FileAt(commit, file))
+        content = b"" if isinstance(found, NoObject) else found.content
+    texts = [text.decode("utf-8", "replace").removesuffix("\r") for text in content.removesuffix(b"\n").split(b"\n")]
+    first, last = max(0, line - 1 - CONTEXT_LINES), line + CONTEXT_LINES
+    colored = color_code_lines(path, texts)[first:last]
+    return list(enumerate(colored, first + 1))
 
 
 def can_show_disk_page(workspace: Workspace) -> bool:

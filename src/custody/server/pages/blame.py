@@ -99,7 +99,10 @@ def make_breadcrumbs(path: str) -> list[tuple[str, str]]:
 def _view_file_lines(workspace: Workspace, params: PageParams, file: str) -> PageView:
     blamed = blame_file_for_page(workspace, read_file_place(params, file))
     lines = FileLines(
-        blamed, _read_start_line(params), LineHighlight(kind=_read_line_class(params), agent=params.text("agent"))
+        blamed,
+        _read_start_line(params),
+        LineHighlight(kind=_read_line_class(params), agent=params.text("agent")),
+        now=workspace.now_ns() // 1_000_000_000,
     )
     fields = {
         **make_file_link_fields(workspace, params, blamed.file),

@@ -6,13 +6,22 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from markupsafe import Markup
 from msgspec import Struct
 
 from custody.attribution.wire import Attribution, CompetingClaim, SignalReport
 from custody.core.plural import count_noun
-from custody.server.page_data.files import BlamePageFile
+from custody.server.page_data.files import BlamePageFile, FileCommit
 from custody.server.pages.charts import BarPart
-from custody.server.pages.phrases import TEXT_CHARACTERS_MAX, escape_page_text, format_day, format_percent
+from custody.server.pages.code import render_code_line
+from custody.server.pages.phrases import (
+    TEXT_CHARACTERS_MAX,
+    escape_page_text,
+    format_day,
+    format_percent,
+    shorten_page_text,
+)
+from custody.terminal.syntax import color_code_lines
 
 ROWS = 150
 """Lines in the HTML itself, for readers without JavaScript."""
@@ -37,6 +46,7 @@ class BlameRow(Struct, frozen=True):
 
     number: int
     text: str
+    code: Markup
     about: dict[str, Any]
     first: bool
     faded: bool
@@ -72,7 +82,8 @@ class LineHighlight(Struct, frozen=True, kw_only=True):
 class FileLines:
     """The lines of a file with their authors, computed once for a page."""
 
-    def __init__(self, blamed: BlamePageFile, start: int, only: LineHighlight) -> None:
+    def __init__(self, blamed: BlamePageFile, start: int, only: LineHighlight, now: int = 0) -> None:
+        self._now = now
         self.total = len(blamed.texts)
         self.start = max(1, min(start, self.total))
         self.first = (self.start - 1) // LINES_MAX * LINES_MAX + 1
@@ -143,11 +154,14 @@ class FileLines:
     @property
     def rows(self) -> Iterator[BlameRow]:
         """The lines in the HTML itself."""
+        colored = color_code_lines(self._blamed.file, list(self._blamed.texts[self.start - 1 : self.end]))
         for first, last, place in self._runs:
             for number in range(max(first, self.start), min(last, self.end) + 1):
                 about = self._about[place]
-                text = escape_page_text(self._blamed.texts[number - 1])
-                yield BlameRow(number, text, about, number in (first, self.start), self.only.fades(about))
+                text, code = self._blamed.texts[number - 1], render_code_line(colored[number - self.start])
+                yield BlameRow(
+                    number, escape_page_text(text), code, about, number in (first, self.start), self.only.fades(about)
+                )
 
     @property
     def end(self) -> int:
@@ -191,8 +205,23 @@ class FileLines:
             ],
             "about": self._about,
             "signals": [[escape_page_text(text) for text in signal] for signal in self._signals],
+            "colors": _encode_colors(self._blamed.file, texts, most),
+            "commits": self.commits,
             "sessions": [escape_page_text(session) for _, session in self.sessions],
         }
+
+    @property
+    def commits(self) -> dict[str, list[str]]:
+        """The commits of these lines: message, author, age and the class of the age."""
+        named = {commit for about in self._about for commit in about.get("commits", ())}
+        return {
+            id_: [shorten_page_text(commit.subject, 60), shorten_page_text(commit.author, 40), *self._age(commit)]
+            for id_, commit in self._blamed.history.items()
+            if id_ in named
+        }
+
+    def _age(self, commit: FileCommit) -> tuple[str, str]:
+        return ("", "0") if commit.seconds is None else describe_commit_age(max(self._now - commit.seconds, 0))
 
     @property
     def stripes(self) -> list[BarPart]:
@@ -211,6 +240,31 @@ class FileLines:
                     size += int(parts.pop().size)
                 parts.append(BarPart(CLASSES[kind], size, color))
         return parts
+
+
+def describe_commit_age(seconds: int) -> tuple[str, str]:
+    """Return the age of a commit in words, and its class: 1 is new, 5 is old.
+
+    >>> [describe_commit_age(days * 86_400) for days in (0, 1, 40, 400, 4000)]
+    [('today', '1'), ('1 day', '1'), ('40 days', '3'), ('13 months', '5'), ('10 years', '5')]
+    """
+    days = seconds // 86_400
+    step = str(next((n for n, most in enumerate((7, 30, 180, 365), 1) if days < most), 5))
+    if days < 1:
+        return "today", step
+    if days < 60:
+        return count_noun(days, "day"), step
+    return count_noun(days // 30 if days < 730 else days // 365, "month" if days < 730 else "year"), step
+
+
+def _encode_colors(path: str, texts: Sequence[str], most: int) -> list[str]:
+    """Return for each line the styles of its parts with their lengths, such as ``4k,1,3f``; empty if it is plain."""
+    return [
+        ",".join(f"{len(escape_page_text(part.text, most))}{part.style}" for part in line)
+        if any(part.style for part in line)
+        else ""
+        for line in color_code_lines(path, list(texts))
+    ]
 
 
 def _limit_page_line_length(texts: Sequence[str]) -> int:

@@ -63,6 +63,7 @@ def view_sessions(workspace: Workspace, params: PageParams) -> PageView:
     return PageView(
         title="Sessions",
         template="sessions.html",
+        styles=("sessions.css",),
         fields={
             "sessions": sessions,
             "agent": agent or "",
@@ -88,6 +89,7 @@ def view_session(workspace: Workspace, params: PageParams) -> PageView:
     return PageView(
         title=_make_session_title(line.prompt, line.session, line.agent),
         template="session.html",
+        styles=("sessions.css",),
         fields={
             "view": form,
             "summary": summarize_timeline(timeline),

@@ -7,9 +7,10 @@ from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.runs.cli import describe_tests
-from custody.server.page_data.files import can_show_disk_page, explain_line_for_page
-from custody.server.pages.blame import LINE_MAX, STYLES, make_file_link_fields, read_file_place, view_missing_repository
+from custody.server.page_data.files import can_show_disk_page, explain_line_for_page, read_context_lines
+from custody.server.pages.blame import LINE_MAX, make_file_link_fields, read_file_place, view_missing_repository
 from custody.server.pages.blame_lines import CLASSES
+from custody.server.pages.code import render_code_line
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.why.report import AnyLink, EndLink, LineLink, SessionLink, WhyReport
 from custody.why.why import WHOLE
@@ -21,31 +22,33 @@ TAKES = {
     "rev": "The revision; HEAD by default.",
     "disk": "1 for the file on disk.",
 }
+STYLES = ("review.css", "why.css")
 LABELS = {
-    "line": "Line",
-    "commit": "Commit",
-    "call": "Tool call",
+    "line": "The line",
+    "commit": "Committed",
+    "call": "Wrote",
     "subagent": "Subagent",
     "prompt": "Prompt",
-    "sources": "Sources read before",
-    "tests": "Tests",
+    "sources": "Read",
+    "tests": "Tested",
     "session": "Session",
-    "standing": "Trust in the agent",
+    "standing": "Agent",
     "change": "Change",
     "end": "Missing",
 }
-SIDE_LINKS = frozenset(("sources", "tests", "standing", "change"))
-"""Links beside the path from the line to the prompt."""
+SIDE = ("session", "standing", "change")
+"""Links beside the chain."""
+ORDER = ("line", "prompt", "sources", "call", "subagent", "tests", "commit", "end", *SIDE)
+"""The links as a person tells them: what was asked, read, written and committed."""
 
 
 class ChainBox(Struct, frozen=True):
-    """One link as it is drawn, with its label; ``is_side`` if it is beside the path."""
+    """One link as it is drawn, with its label."""
 
     number: int
     kind: str
     label: str
     link: AnyLink
-    is_side: bool
 
 
 def view_why(workspace: Workspace, params: PageParams) -> PageView:
@@ -70,19 +73,25 @@ def view_why(workspace: Workspace, params: PageParams) -> PageView:
         "may_read": params.note is not None,
         "classes": CLASSES,
         "summary": _summarize_why_page(report),
+        "side": SIDE,
+        "context": [
+            (number, render_code_line(text)) for number, text in read_context_lines(workspace, place, report.path, line)
+        ],
     }
-    return PageView(title=f"{report.path}:{report.line}", template="why.html", fields=fields, styles=STYLES)
+    return PageView(
+        title=f"{report.path}:{report.line}", template="why.html", fields=fields, scripts=("why.js",), styles=STYLES
+    )
 
 
 def make_chain_boxes(chain: Sequence[AnyLink]) -> list[ChainBox]:
-    """Return the links in order, without the one that only says that the chain is complete."""
+    """Return the links in the order of ``ORDER``, without the one that only says that the chain is complete."""
     boxes: list[ChainBox] = []
     for link in chain:
         if isinstance(link, EndLink) and link.why == WHOLE:
             continue
         kind = str(link.__struct_config__.tag)
-        boxes.append(ChainBox(len(boxes) + 1, kind, LABELS[kind], link, kind in SIDE_LINKS))
-    return boxes
+        boxes.append(ChainBox(len(boxes) + 1, kind, LABELS[kind], link))
+    return sorted(boxes, key=lambda box: (ORDER.index(box.kind), box.number))
 
 
 def _summarize_why_page(report: WhyReport) -> str:

@@ -154,10 +154,24 @@ def test_a_page_shows_the_last_answer_with_its_age_while_a_new_one_is_computed(c
     clock.ns += 95 * NS
     assert ask(2) == (1, 100.0, True)
     go_on.set()
-    job = queue.find_running(("late", "here"))
+    job = queue.find_running(("late", id(cache), "here"))
     if job is not None:
         job.future.result(WAIT)
     assert ask(2) == (2, 0.0, False)
+
+
+def test_two_kinds_of_answers_with_one_key_are_not_mixed_up(clock: Clock) -> None:
+    queue, numbers, names = WorkQueue(clock), StateCache[int](), StateCache[str]()
+    go_on = Event()
+
+    def make(_: Progress) -> int:
+        assert go_on.wait(WAIT)
+        return 1
+
+    assert answer_late(queue, numbers, ("here",), 1, clock(), make).progress is not None
+    late = answer_late(queue, names, ("here",), 1, clock(), lambda _: "one")
+    go_on.set()
+    assert late.answer == "one"
 
 
 def test_a_report_computes_at_once(clock: Clock) -> None:

@@ -38,17 +38,19 @@ class TestChain:
         html = explained(project[0])
         assert kinds_in(html) == [
             "line",
-            "commit",
-            "call",
             "prompt",
             "sources",
+            "call",
             "tests",
+            "commit",
             "session",
             "standing",
             "change",
         ]
         said = words_in(html)
-        assert "robot wrote this line" in said and "state = state.advance(3, options)" in said
+        assert "robot wrote this line" in said and "state = state.advance(3, options)" in re.sub(
+            r"</?span[^>]*>", "", html
+        )
         assert "content_hash" in said and "Based on" in said
 
     def test_links_lead_to_session_blame_and_adjacent_lines(self, project: tuple[Workspace, Built]) -> None:
@@ -88,7 +90,7 @@ class TestChain:
         scene.edited("app.py", "old = line\n", text("old = line", "brought = new"), at=4, head=root)
         scene.committed(root, app__py=text("old = line", "brought = new"), at=60)
         html = rendered(scene.workspace, "why", file="app.py", line="2", note=lambda _what: None)
-        assert kinds_in(html)[-1] == "end" and kinds_in(html)[0] == "line"
+        assert "end" in kinds_in(html) and kinds_in(html)[0] == "line"
         assert "Missing" in words_in(html) and "custody import" not in words_in(html)
 
     def test_a_line_on_disk_is_not_committed(self, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"use strict";(()=>{var r={j:"a[rel=next]",k:"a[rel=prev]",b:"a.back"};document.addEventListener("custody:key",n=>{let e=r[n.detail],t=e?document.querySelector(e):null;t&&(location.href=t.href)});})();
