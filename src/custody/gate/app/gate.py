@@ -36,7 +36,7 @@ from custody.gate.checks import (
     check_tests,
     check_trust,
 )
-from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
+from custody.gate.model import CODES, ChangeSpot, GateEvidence, GateVerdict, MissingEvidence, Reason, VerdictLevel
 from custody.gate.risk import summarize_verdict
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
@@ -53,6 +53,7 @@ from custody.workspace.rules_in_force import warn_of_ignored_rules
 from custody.workspace.workspace import Workspace
 
 READS = "reads"
+TESTS = "tests"
 """An optional check: a report names it only where a policy requires it."""
 CHECKS: Mapping[str, GateCheck] = MappingProxyType(
     {
@@ -63,7 +64,7 @@ CHECKS: Mapping[str, GateCheck] = MappingProxyType(
         "duplicates": check_duplicates,
         "citations": check_citations,
         "calls": check_calls,
-        "tests": check_tests,
+        TESTS: check_tests,
         READS: check_reads,
     }
 )
@@ -178,6 +179,12 @@ def encode_verdict_form(report: GateReport, form: str, version: str, at: PlaceRe
     return encode_gate_sarif(report, version, rules, at or PlaceReport(RULES_FILE, None, None))
 
 
+def _list_checks_off(policy: Policy, evidence: GateEvidence) -> list[str]:
+    """Return the checks that only some teams turn on, where they are off."""
+    off = [] if evidence.reads is not None else [READS]
+    return off if policy.rules.of(GateRules).tests == "agents" else [*off, TESTS]
+
+
 class _VerdictBinding(Struct, frozen=True):
     """The time, records and description that a verdict depends on."""
 
@@ -216,7 +223,7 @@ def _build_gate_report(
             if isinstance(file.authorship, MissingEvidence)
         ],
         checks=[
-            name for name in CHECKS if name not in gathered.skipped and (name != READS or evidence.reads is not None)
+            name for name in CHECKS if name not in gathered.skipped and name not in _list_checks_off(policy, evidence)
         ],
         skipped=[SkippedCheck(name, why) for name, why in gathered.skipped.items()],
         rules_digest=format_digest(digest),

@@ -108,8 +108,6 @@ def gather_evidence(
         skipped["calls"] = "gate.calls = off"
     else:
         calls = _gather_risky_calls(workspace, gathered, policy)
-    if rules.tests == "off":
-        skipped["tests"] = "gate.tests = off"
     reads: ReadState | MissingEvidence | None = None
     if rules.reads == "on":
         from custody.gate.app.reads import gather_read_evidence  # only teams that require reads need it

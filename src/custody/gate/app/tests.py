@@ -27,8 +27,8 @@ class ChangeTests(Struct, frozen=True):
     files: Mapping[str, FileUnderTest]
 
     def judge_all(self) -> dict[str, TestEvidence]:
-        """Return whether each file was tested, by all recorded runs."""
-        return {name: self.history.judge(file) for name, file in self.files.items()}
+        """Return whether each file with lines of known sessions was tested, by all recorded runs."""
+        return {name: self.history.judge(file) for name, file in self.files.items() if file.sessions}
 
 
 def read_change_tests(
