@@ -121,8 +121,9 @@ def _list_snapshot_edits(store: Store, paths: Sequence[SqlValue]) -> Iterator[tu
         state = observed.view
         shown = None if state.gone else state.text and state.text.digest
         if state.path in last and last[state.path] != shown:
-            # Seen before a call: a person, or a program outside of recorded calls.
-            yield state.path, EditTime(state.at_ns, state.session if state.phase == "after" else None)
+            # Seen before a call: it happened earlier, by a recorded edit, a person or another program.
+            is_after = state.phase == "after"
+            yield state.path, EditTime(state.at_ns - (not is_after), state.session if is_after else None)
         last[state.path] = shown
 
 

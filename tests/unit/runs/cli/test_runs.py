@@ -64,3 +64,18 @@ def test_why_says_whether_tests_passed_after_the_last_edit(tmp_path: Path) -> No
     stale = a_tested_repository(tmp_path / "stale", edited_again=True)
     assert "tested     " in (out := custody(stale.path, "why", "src/app.py:2").out)
     assert "not since the last edit" in out
+
+
+def test_a_file_that_changed_before_the_test_was_tested(tmp_path: Path) -> None:
+    """A snapshot of the test itself shows an earlier edit: that edit is not after the start of the test."""
+    built = a_tested_repository(tmp_path / "repository")
+    around = {"custody": 1, "kind": "snapshot", "agent": "robot", "session": "s1", "phase": "before"}
+    for call, at, text in (("c0", "2026-01-31T11:59:50Z", OLD), ("c2", "2026-01-31T12:01:00Z", NEW)):
+        snapshot = around | {
+            "id": f"{call}-before",
+            "call": call,
+            "at": at,
+            "files": [{"path": "src/app.py", "text": text}],
+        }
+        spool_of(built.path).put(json.dumps(snapshot).encode())
+    assert "3 passed after the last edit: pytest -q" in custody(built.path, "why", "src/app.py:2").out
