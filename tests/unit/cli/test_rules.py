@@ -130,7 +130,7 @@ def test_one_table_and_a_misspelt_one(repository: Path) -> None:
     assert {rule["rule"].partition(".")[0] for rule in report(repository, "trust")["rules"]} == {"trust"}
     ran = custody(repository, "rules", "trsut")
     assert refused(ran, "unknown table of rules 'trsut'")
-    assert "hint: the tables are attribute, cite, dedupe, gate, graph, trust\n" in ran.err
+    assert "hint: the tables are attribute, cite, dedupe, gate, graph, review, trust\n" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,16 @@
 """What the card of a hunk says, in the same words on a terminal, in Markdown and in annotations."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from custody.core.plural import count_noun
-from custody.review.wire import HunkReport, PromptCard
 from custody.terminal.screen import wrap_text
+
+if TYPE_CHECKING:
+    from custody.review.wire import HunkReport, PromptCard
 
 PROMPT_COLUMNS = 100
 TEST_WORDS: Mapping[str, str] = MappingProxyType(
