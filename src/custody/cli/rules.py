@@ -28,9 +28,9 @@ def rules_command(ctx: click.Context, *, table: str | None, as_json: bool) -> in
     """Show the rules in force and where each is set.
 
     A rule is a setting for custody's decisions. '*' marks rules that differ from their default. TABLE shows one table:
-    attribute, cite, dedupe, gate, graph, review or trust. Set rules in 'custody.toml', in '[tool.custody]' of 'pyproject.toml',
-    or in your own file, custody/config.toml in $XDG_CONFIG_HOME or ~/.config, which wins. The same rules have the same
-    digest.
+    attribute, cite, dedupe, gate, graph, review or trust. Set rules in 'custody.toml', in '[tool.custody]' of
+    'pyproject.toml', or in your own file, custody/config.toml in $XDG_CONFIG_HOME or ~/.config, which wins. The same
+    rules have the same digest.
 
     \b
     Examples:
