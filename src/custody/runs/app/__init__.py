@@ -1,4 +1,4 @@
 """Use cases of runs: the runs of sessions, and whether the files of a change were tested.
 
-They ask the store through the workspace, decide with the pure files above, and store nothing.
+They may touch the store through the workspace. The pure files above decide, and nothing is stored.
 """
