@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.builders.browser import Looking, a_browser, looking_at
 from tests.builders.service import Started, started
 from tests.house.not_run import CannotBeHad, not_run
 
 Look = Callable[..., Looking]
+
+expect.set_options(timeout=30_000)  # As long as clicks wait: the computation of a page may take seconds.
 
 
 @pytest.fixture(scope="module")

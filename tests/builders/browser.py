@@ -19,6 +19,9 @@ AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 WIDE, PHONE = (1280, 800), (360, 740)
 PATIENCE_MS = 120_000
 """A limit for a busy machine; a working page never takes so long."""
+WORKING = "main > .working"
+MADE = "main:not(:has(> .working)) + footer.site"
+"""The end of a page that is not the one about its work, so that half of a page does not count."""
 SERIOUS = ("serious", "critical")
 
 
@@ -49,6 +52,14 @@ class Looking:
     def go(self, path: str = "/overview") -> Page:
         """Open a page of the service."""
         self.page.goto(f"{self.address}{path}", wait_until="load")
+        if self.page.locator(WORKING).count():
+            self.made()
+        return self.page
+
+    def made(self) -> Page:
+        """Wait until the page is no longer the one that shows how far its work is; return it."""
+        self.page.locator(MADE).wait_for(state="attached", timeout=PATIENCE_MS)
+        self.page.wait_for_load_state("load")
         return self.page
 
     def settled(self) -> Page:

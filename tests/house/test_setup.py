@@ -28,7 +28,8 @@ def requirements(lock: Path) -> list[str]:
 
 
 def files_of_the_project() -> Iterator[Path]:
-    yield from (file for file in ROOT.iterdir() if file.is_file())
+    # In a linked work tree '.git' is a file, which names the clone.
+    yield from (file for file in ROOT.iterdir() if file.is_file() and file.name != ".git")
     for folder in OF_THE_PROJECT:
         yield from (file for file in (ROOT / folder).rglob("*") if file.is_file() and file.suffix != ".pyc")
 

@@ -123,7 +123,7 @@ def author_command(
     statement belongs to the text of the lines, so it follows them when they move.
 
     It is self-reported: blame, why and stats show you as the author of lines without evidence of an agent, never above
-    Likely. It replaces no evidence, and never makes a verdict milder. 'custody erase RECORD' takes it back.
+    Likely. It replaces no evidence, and never makes a verdict milder. 'custody erase RECORD' removes it.
 
     \b
     Examples:

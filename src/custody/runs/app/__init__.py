@@ -1,4 +1,4 @@
 """Use cases of runs: the runs of sessions, and whether the files of a change were tested.
 
-They may touch the store through the workspace. The pure files above decide, and nothing is stored.
+May touch the workspace and the store, and stores nothing; the pure files above decide.
 """
