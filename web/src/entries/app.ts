@@ -77,6 +77,10 @@ document.addEventListener("DOMContentLoaded", () => {
   if (place) live(place, htmx);
 });
 
+// The page about long work is opened again by its header. At a line of it (#L5) that only jumps, and loads nothing.
+const RELOAD_MS = 3_000;
+if (location.hash && document.querySelector("main > .working")) setInterval(() => location.reload(), RELOAD_MS);
+
 document.addEventListener("htmx:afterSettle", updateTabStops);
 addEventListener("resize", updateTabStops);
 
