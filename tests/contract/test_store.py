@@ -68,7 +68,13 @@ def test_long_texts_are_bodies_of_their_own_and_shared(store: Store) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_gives_a_view_that_can_be_looked_up(store: Store, kind: str) -> None:
     (record,) = store.append([an_arrival(kind)]).made
-    table = {"call": "tool_call", "edit": "file_edit", "link": "commit_link"}.get(kind, kind)
+    table = {
+        "call": "tool_call",
+        "edit": "file_edit",
+        "link": "commit_link",
+        "read": "hunk_read",
+        "author": "author_claim",
+    }.get(kind, kind)
     (view,) = (view for view in get_args(View) if TABLES[view].name == table)
     (seen,) = store.views.look_up(view, "seq >= ?", (0,))
     assert seen.record == record

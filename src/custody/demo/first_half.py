@@ -110,6 +110,11 @@ QUESTIONS = (
                 lines=8,
             ),
             Command(
+                "custody author src/till/basket.py --actor ana",
+                about="Ana says which file she wrote by hand. That explains lines, and never speaks for a change:",
+                says=("ana wrote src/till/basket.py:", "self-reported"),
+            ),
+            Command(
                 "custody trailer 5424ca8",
                 about="Print the trailers that disclose the agents of a commit, as far as records show them:",
                 says=("Assisted-by: claude-code",),

@@ -87,6 +87,12 @@ VERDICTS = (
                 only=VERDICT,
             ),
             Command(
+                f"custody runs main..{CLEAN}",
+                about="Its tests ran after the last edit:",
+                says=("pytest -q", "passed"),
+                never=("edited after it",),
+            ),
+            Command(
                 f"custody trust record --outcome closed main..{AGAIN} --actor ana",
                 about="Ana closes the duplicate, which counts against its author:",
                 says=("patchbot", "rejected"),

@@ -65,7 +65,7 @@ def test_outside_a_repository_nothing_is_completed(tmp_path: Path) -> None:
 
 def test_help_completes_commands_and_topics(tmp_path: Path) -> None:
     assert completed(tmp_path, "custody help ce") == ["plain,certainty"]
-    assert completed(tmp_path, "custody help tr") == ["plain,trust"]
+    assert completed(tmp_path, "custody help tru") == ["plain,trust"]
     assert completed(tmp_path, "custody help trust app") == ["plain,approve"]
     assert completed(tmp_path, "custody help blame ") == []
     assert completed(tmp_path, "custody help nothing ") == []

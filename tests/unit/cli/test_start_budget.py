@@ -69,27 +69,29 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Modules of custody, git processes, store openings. The goals: 60 modules for ``blame``, 5 git processes for ``gate``.
+# ``why`` and ``gate`` also read runs of tests and statements of people.
 BUDGETS = {
-    ("blame", "src/app.py"): (116, 5, 1),
-    ("log",): (64, 1, 1),
-    ("why", f"src/app.py:{LINE}"): (216, 3, 1),
-    ("gate", "HEAD~1..HEAD"): (232, 16, 1),
-    ("stats",): (114, 10, 1),
-    ("records",): (60, 1, 1),
-    ("show", "1"): (60, 1, 1),
+    ("blame", "src/app.py"): (112, 4, 1),
+    ("log",): (65, 1, 1),
+    ("why", f"src/app.py:{LINE}"): (231, 3, 1),
+    ("gate", "HEAD~1..HEAD"): (245, 16, 1),
+    ("stats",): (113, 10, 1),
+    ("records",): (61, 1, 1),
+    ("show", "1"): (61, 1, 1),
     ("verify",): (77, 1, 1),
-    ("trust", "list"): (97, 1, 1),
-    ("cite", "list"): (102, 1, 1),
-    ("graph", "show"): (105, 1, 1),
-    ("dupes", "index"): (99, 10, 1),
-    ("rules", "trust"): (92, 1, 0),
-    ("doctor",): (144, 2, 2),
-    ("export",): (148, 8, 1),
-    ("remote", "list"): (27, 0, 0),
+    ("trust", "list"): (96, 1, 1),
+    ("cite", "list"): (103, 1, 1),
+    ("graph", "show"): (106, 1, 1),
+    ("dupes", "index"): (100, 10, 1),
+    ("rules", "trust"): (96, 1, 0),
+    ("doctor",): (147, 2, 2),
+    ("export",): (149, 8, 1),
+    ("remote", "list"): (28, 0, 0),
 }
 HELP_MODULES_MAX = 15
 MORE_FOR_HELP = {
     **dict.fromkeys(("init", "uninstall", "doctor", "demo"), 27),  # the names of agents
+    "review": 17,  # the looks of the gate
     **dict.fromkeys(("dupes", "trust"), 25),  # the words of answers and outcomes
     **dict.fromkeys(("github", "project", "token", "worker"), 80),  # the kinds of jobs and the scopes of tokens
 }

@@ -11,7 +11,7 @@ WITHOUT_POSIX = """
 import importlib, os, pkgutil, select, signal, socket, sys
 import asyncio, concurrent.futures.process, getpass, http.client, multiprocessing.context, platform, random, secrets
 import shutil, sqlite3, ssl, subprocess, tempfile, uuid, webbrowser
-import click, httpx2, jinja2, litestar, msgspec, numpy, tree_sitter, uvicorn, yaml
+import click, httpx2, jinja2, litestar, mcp.server, msgspec, numpy, tree_sitter, uvicorn, yaml
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
