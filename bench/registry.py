@@ -40,6 +40,7 @@ from bench import (
     tenants,
     trust,
     trust_growth,
+    undo,
     warm,
 )
 from bench.attribution import command as attribution
@@ -103,6 +104,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "tenancy": tenancy.main,
         "tenants": tenants.main,
         "trust": trust.main,
+        "undo": undo.main,
         "warm-why": warm.main,
     }
 )

@@ -94,6 +94,7 @@ from custody.trust.wire import (
     TrustVerifyReport,
     TrustWhyReport,
 )
+from custody.undo.wire import UndoReport
 from custody.why.report import WhyReport
 
 REPORTS: tuple[type[Report], ...] = (
@@ -131,6 +132,7 @@ REPORTS: tuple[type[Report], ...] = (
     BlameReport,
     RemovedReport,
     WhyReport,
+    UndoReport,
     StatsReport,
     StoreReport,
     TrailerReport,
