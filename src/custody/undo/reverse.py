@@ -7,6 +7,7 @@ changed is left as it is, and listed.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -165,7 +166,7 @@ class _Reverser:
         if not block.new:
             return self._plan_deletion(plan, extras)
         is_untouched = len(alive) == len(block.new) and not self._find_inner_extras(alive)
-        removable = [j for j in alive if self._is_removable(j, block, plan, is_untouched=is_untouched)]
+        removable = self._list_removable(alive, plan, is_untouched=is_untouched)
         if not block.old:
             return self._plan_addition(plan, alive, removable, extras)
         return self._plan_replacement(plan, alive, removable, extras)
@@ -231,15 +232,34 @@ class _Reverser:
             return False
         return self._matches[alive[-1]] - self._matches[alive[0]] + 1 != len(alive)
 
-    def _is_removable(self, j: int, block: _Block, plan: _Plan, *, is_untouched: bool) -> bool:
+    def _list_removable(self, alive: Sequence[int], plan: _Plan, *, is_untouched: bool) -> list[int]:
+        """Return the lines of a block that may go.
+
+        A line that says little goes with its neighbors if the block is as it was written. It does not matter then which
+        of several equal lines it is. Without neighbors it goes only if the whole text is as it was after the edit.
+        """
+        informative = [j for j in alive if self._edit.after[j].is_informative]
+        sure = {j for j in informative if self._is_removable(j, plan)}
+        follows = is_untouched and (len(sure) == len(informative) > 0 or self._is_whole)
+        others = (j for j in alive if not self._edit.after[j].is_informative)
+        sure.update(j for j in others if (follows and self._is_equal(j)) or self._is_removable(j, plan))
+        return [j for j in alive if j in sure]
+
+    @cached_property
+    def _is_whole(self) -> bool:
+        """Whether the text is as it was after the edit."""
+        return [line.text for line in self._current] == [line.text for line in self._edit.after]
+
+    def _is_equal(self, j: int) -> bool:
+        return self._current[self._matches[j]].text == self._edit.after[j].text
+
+    def _is_removable(self, j: int, plan: _Plan) -> bool:
         line, after = self._current[self._matches[j]], self._edit.after[j]
         if line.is_own:
             return True
         if line.text != after.text:
             return False
-        if is_untouched and not after.is_informative:
-            return True  # between lines that go, so that it does not matter which of several equal ones it is
-        if _comes_back(after, [self._edit.before[i] for i in block.old]):
+        if _comes_back(after, [self._edit.before[i] for i in plan.block.old]):
             return True
         plan.borrowed.append(j)
         return any(self._edit.before[i].key == after.key for i in self._list_changed_before())

@@ -9,11 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.attribution.app.answers import LineAnswer
-from custody.attribution.app.context import AttributionContext
+from custody.attribution.app.commit_texts import mask_hunk_secrets
+from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.app.findings import LineAttributor
+from custody.attribution.app.history import compute_adding_commit_ns
 from custody.attribution.app.replay import MARKER
 from custody.attribution.carry import align_carried_items as align_carried_items
-from custody.attribution.lineage import LOOK, LineOrigin
+from custody.attribution.lineage import LOOK, SNAPSHOT, LineOrigin
 from custody.attribution.model import UNKNOWN, LineOwner
 from custody.attribution.model import format_certainty as _format_certainty
 from custody.attribution.packing import unpack_line_origins
@@ -23,7 +25,7 @@ from custody.attribution.text import is_informative_lineage_line as is_informati
 from custody.attribution.text import split_lineage_lines as split_lineage_lines
 from custody.attribution.text import split_lineage_words as split_lineage_words
 from custody.core.ids import AgentName, CommitSha, SessionId
-from custody.core.paths import Hunk, RepoPath
+from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, View
 from custody.core.wire.claims import is_claim_record
 
@@ -66,7 +68,8 @@ class CapturedEdit(Struct, frozen=True):
 class OwnedLine(Struct, frozen=True):
     """The author of one line of the work tree, as ``blame`` shows it.
 
-    ``is_selected``: an edit of the selection wrote it, wholly or partly. ``commit`` is the last commit that changed it;
+    ``is_selected``: an edit of the selection wrote it, wholly or partly. ``is_older``: a commit before that edit has it
+    already, so that clocks differ or the record is wrong. ``commit`` is the last commit that changed it;
     None is the work tree, and a line older than all commits that were searched has none.
     """
 
@@ -75,9 +78,23 @@ class OwnedLine(Struct, frozen=True):
     certainty: str
     author: str | None
     is_contested: bool
+    is_older: bool
     commit: CommitSha | None
     first_commit: CommitSha | None
     state: int
+
+
+UNKNOWN_LINE = OwnedLine(
+    is_selected=False,
+    is_whole=False,
+    certainty=UNKNOWN,
+    author=None,
+    is_contested=False,
+    is_older=False,
+    commit=None,
+    first_commit=None,
+    state=0,
+)
 
 
 class SessionEdits:
@@ -88,6 +105,8 @@ class SessionEdits:
         self._lineage = evidence.lineage
         self._selection = selection
         self._attributor = LineAttributor(evidence, is_brief=True)
+        self._is_redacted = False
+        """Whether an edit that was listed has a text without its secrets."""
         self._live_chains = evidence.store.tables.list_owned_chains()
         tables = self._lineage.tables
         authors = tables.list_states_of_session(selection.agent, selection.session)
@@ -122,9 +141,22 @@ class SessionEdits:
         rows = self._lineage.tables.list_states(path)
         return sum(row.id in self.states and self._is_withheld(row) for row in rows)
 
-    def list_lines(self, path: RepoPath) -> list[OwnedLine]:
-        """Return the author of each line of a file in the work tree; ``InputError`` if it has no text."""
-        version = self._evidence.version(path, None)
+    def list_lines(self, path: RepoPath, former: RepoPath | None = None) -> list[OwnedLine]:
+        """Return the author of each line of a file in the work tree; ``InputError`` if it has no text.
+
+        ``former`` is its path in HEAD if a rename is not committed: equal lines have the authors that they have there.
+        """
+        head = self._evidence.repository.head().commit
+        if former is None or head is None:
+            return self._list_version_lines(self._evidence.version(path, None))
+        version = self._evidence.version(former, head)
+        known = self._list_version_lines(version)
+        lines = [UNKNOWN_LINE] * len(self._evidence.texts(path, None))
+        for i, j in align_carried_items(version.texts, self._evidence.texts(path, None)):
+            lines[j] = known[i]
+        return lines
+
+    def _list_version_lines(self, version: FileVersion) -> list[OwnedLine]:
         lines: list[OwnedLine] = []
         for answer in self._attributor.of(version):
             lines.extend([self._describe(answer)] * len(answer.lines))
@@ -139,13 +171,13 @@ class SessionEdits:
         return self._lineage.make_keys(lines)
 
     def normalize(self, lines: Sequence[str]) -> Sequence[str]:
-        """Return lines as captures have them: without secrets, and with a mark for bytes that are not UTF-8."""
+        """Return lines as the listed edits have them: without secrets, and with a mark for bytes that are not UTF-8."""
         if any(not line.isascii() for line in lines):
             lines = [
                 line if line.isascii() else line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
                 for line in lines
             ]
-        return self._evidence.history.mask_hunk(Hunk.at_index(0, 0, (), tuple(lines))).added
+        return mask_hunk_secrets(lines) if self._is_redacted else lines
 
     def prepare(self, paths: Collection[RepoPath]) -> None:
         """Read the history of these files at once."""
@@ -173,16 +205,26 @@ class SessionEdits:
             certainty=certainty if is_agents else UNKNOWN,
             author=f"{trace.agent} {trace.session}" if is_agents and trace is not None else statement,
             is_contested=bool(answer.statements),
+            is_older=is_selected and self._is_older(answer),
             commit=answer.trail[-1] if answer.trail else None,
             first_commit=answer.trail[0] if answer.trail else None,
             state=answer.origin.state,
         )
+
+    def _is_older(self, answer: LineAnswer) -> bool:
+        """Return whether a commit before the edit has its line; a command may commit what it wrote before it ends."""
+        commit = self._evidence.commit(answer.trail[0]) if answer.trail and answer.trail[0] is not None else None
+        author = None if commit is None else self._lineage.tables.read_state_author(answer.origin.state)
+        if commit is None or author is None or SNAPSHOT in author.observed:
+            return False
+        return compute_adding_commit_ns(commit) < author.at_ns
 
     def _read_edit(self, row: StateRow, previous: StateRow | None) -> CapturedEdit:
         record = self._evidence.store.tables.record(row.ref)
         views = () if record is None else self._evidence.store.views.read_views(record)
         view = views[row.n] if row.n < len(views) else None
         before, after = self._lineage.find_text_before(row), self._lineage.text_of_state(row)
+        self._is_redacted = self._is_redacted or any(MARKER in line for line in (*before, *after))
         is_recorded = record is not None and not is_claim_record(record, self._evidence.ratings.believed)
         raw = view.before.content if isinstance(view, FileEdit) and view.before is not None and not view.part else None
         story = self._attributor.story(row.id)

@@ -38,6 +38,7 @@ MOVED_FILES_MAX = 2_000
 PATCH_BYTES_MAX = 512 << 20
 """Maximum bytes of the changed files together."""
 SHA_DIGITS = 7
+REGULAR_MODE, EXECUTABLE_MODE = 0o100644, 0o100755
 TEXT_BYTES_MAX = 8_000
 
 
@@ -86,6 +87,8 @@ class _Tree(Struct, frozen=True):
     """How files were renamed and changed since the work began, up to the work tree."""
 
     renames: Mapping[RepoPath, RepoPath]
+    moves: Mapping[RepoPath, RepoPath]
+    deleted_modes: Mapping[RepoPath, int]
     changed: frozenset[RepoPath]
     is_clean: bool
     untracked: frozenset[RepoPath]
@@ -130,6 +133,9 @@ class _Planner:
         self._imported = imported
         self._edits = SessionEdits(evidence, work.selection)
         self._notes: dict[str, None] = {}
+        self._moves: Mapping[RepoPath, RepoPath] = {}
+        """The paths in HEAD of files that were renamed without a commit."""
+        self._deleted_modes: Mapping[RepoPath, int] = {}
 
     def plan(self, where: RepoPath | None, root: Path) -> UndoPlan:
         by_path = {path: self._edits.list_edits(path) for path in self._edits.paths}
@@ -137,6 +143,7 @@ class _Planner:
             (edit.at_ns for edits in by_path.values() for edit in edits), default=self._evidence.workspace.now_ns()
         )
         tree = self._read_tree(first_ns)
+        self._moves, self._deleted_modes = tree.moves, tree.deleted_modes
         found = self._join_targets(self._list_targets(by_path, tree))
         targets = [target for target in found if _is_below(target, where)]
         progress = self._evidence.workspace.progress
@@ -176,6 +183,7 @@ class _Planner:
         renames: dict[RepoPath, RepoPath] = {}
         changed: set[RepoPath] = set()
         modes: dict[RepoPath, int] = {}
+        deleted: dict[RepoPath, int] = {}
         if head is not None:
             with repository.log([head], walk=Walk(since_seconds=since)) as log:
                 commits = list(log)
@@ -183,6 +191,7 @@ class _Planner:
             with repository.changes(comparisons) as changes:
                 for commit in changes if comparisons else ():
                     _follow_changes(commit.files, renames, changed, modes)
+                    deleted.update(_list_deleted_modes(commit.files))
         with repository.with_work_tree() as work:
             comparison = [Comparison(work.commit, head)] if head is not None else [Comparison(work.commit)]
             with work.repository.changes(comparison) as changes:
@@ -191,12 +200,14 @@ class _Planner:
                 path for file in files for path in (file.path, *(() if file.old is None else (file.old.path,)))
             }
             _follow_changes(files, renames, changed, {})
+            deleted.update(_list_deleted_modes(files))
+            moves = {file.path: file.old.path for file in files if file.kind is ChangeKind.RENAMED and file.old}
             left_out = {file.path for file in work.left_out}
         tracked = repository.list_tracked_files(uncommitted) if uncommitted else frozenset()
         in_head = {file.old.path for file in files if file.old is not None}
         untracked = frozenset(path for path in uncommitted if path not in tracked and path not in in_head)
         is_clean = not (uncommitted - untracked) and not left_out
-        return _Tree(renames, frozenset(changed | uncommitted), is_clean, untracked, modes)
+        return _Tree(renames, moves, deleted, frozenset(changed | uncommitted), is_clean, untracked, modes)
 
     def _list_targets(self, by_path: Mapping[RepoPath, list[CapturedEdit]], tree: _Tree) -> Iterator[_Target]:
         """Yield the files as they are named now; what the work itself renamed is one file."""
@@ -275,7 +286,7 @@ class _Planner:
             return _Result(spared=[_spare_file(target.now, file.reason)])
         if b"\0" in file.content[:TEXT_BYTES_MAX]:
             return _Result(spared=[_spare_file(target.now, "is a binary file")])
-        owned = self._edits.list_lines(target.now)
+        owned = self._edits.list_lines(target.now, self._moves.get(target.now))
         return _FileUndo(self._evidence, self._edits, target, file.content, owned, imported=self._imported).undo(
             self._guard.read_mode(target.now)
         )
@@ -290,7 +301,7 @@ class _Planner:
         if not target.edits[-1].deletes:
             return _Result()
         undo = _FileUndo(self._evidence, self._edits, target, None, [], imported=self._imported)
-        return undo.undo(0o100644)
+        return undo.undo(self._deleted_modes.get(target.now, REGULAR_MODE))
 
     def _list_moved_lines(self, tree: _Tree, done: set[RepoPath], where: RepoPath | None) -> Iterator[SparedLines]:
         """Yield lines of the work in files that it never edited: somebody moved them there."""
@@ -390,7 +401,7 @@ class _FileUndo:
 
     def _is_own(self, line: OwnedLine) -> bool:
         is_sure = line.certainty in CERTAINTIES or (self._imported and line.certainty == LIKELY)
-        return line.is_selected and line.is_whole and not line.is_contested and is_sure
+        return line.is_selected and line.is_whole and not line.is_contested and not line.is_older and is_sure
 
     def _reverse(
         self, index: int, edit: CapturedEdit, current: Sequence[TextLine]
@@ -472,7 +483,7 @@ class _FileUndo:
             return Reason.MIXED
         if line.certainty == LIKELY and not self._imported:
             return Reason.IMPORTED
-        if line.certainty not in (*CERTAINTIES, LIKELY):
+        if line.is_older or line.certainty not in (*CERTAINTIES, LIKELY):
             return Reason.WEAK
         return found or Reason.MOVED
 
@@ -589,6 +600,12 @@ def _follow_changes(
             renames[file.old.path] = file.path
         if file.old is not None and file.new is not None and file.old.mode != file.new.mode:
             modes.setdefault(file.path, file.old.mode)
+
+
+def _list_deleted_modes(files: Iterable[FileChange]) -> Iterator[tuple[RepoPath, int]]:
+    for file in files:
+        if file.old is not None and (file.new is None or file.new.path != file.old.path):
+            yield file.old.path, file.old.mode if file.old.mode == EXECUTABLE_MODE else REGULAR_MODE
 
 
 def _join_renamed(chain: Sequence[list[CapturedEdit]]) -> list[CapturedEdit]:
