@@ -17,6 +17,9 @@ from custody.core.patterns import lazy_pattern
 SAME_WORDS_MIN = 0.95
 """Minimum share of a line's words in the text that comes back for it to be the same line with another layout."""
 
+NEIGHBOR_LINES_MAX = 4
+"""Maximum lines from a deleted block to the informative line that shows its place."""
+
 _WORD = lazy_pattern(r"\w+")
 
 Pair = tuple[int, int]
@@ -134,7 +137,7 @@ class _Reverser:
 
     def reverse(self) -> Reversal:
         plans = [self._plan(block) for block in list_changed_blocks(self._edit)]
-        while self._withdraw_borrowed(plans):
+        while self._withdraw_borrowed(plans) or self._withdraw_copies(plans):
             pass
         drops = {position for plan in plans for position in plan.drops}
         returns: dict[int, list[TextLine]] = {}
@@ -180,14 +183,43 @@ class _Reverser:
         return former <= back
 
     def _plan_deletion(self, plan: _Plan, extras: Sequence[int]) -> _Plan:
-        is_lost = self._edit.after and not self._matches
-        if extras or is_lost:
+        if extras or self._is_elsewhere(plan.block) or not self._is_anchored(plan.block):
             plan.blocked, plan.spared = Reason.CHANGED, [*extras]
         elif self._find_text(plan.block.old) is None:
             plan.blocked = Reason.NO_TEXT
         else:
             plan.returns, plan.at = True, plan.inner.start
         return plan
+
+    def _is_elsewhere(self, block: _Block) -> bool:
+        """Return whether the text has the deleted lines, though not from the edit: then it is another version."""
+        former = Counter(self._edit.before[i].key for i in block.old if self._edit.before[i].is_informative)
+        return bool(former) and former <= self._unmatched
+
+    @cached_property
+    def _unmatched(self) -> Counter[int]:
+        known = set(self._matches.values())
+        return Counter(line.key for position, line in enumerate(self._current) if position not in known)
+
+    def _is_anchored(self, block: _Block) -> bool:
+        """Return whether the place of deleted lines is recognized: beside it is what was beside it."""
+        if not self._edit.after:
+            return not self._current
+        return self._has_neighbor(block.new.start - 1, -1) or self._has_neighbor(block.new.stop, 1)
+
+    def _has_neighbor(self, first: int, step: int) -> bool:
+        """Return whether the lines from ``first`` on in one direction are here in a row, up to an informative one."""
+        after, place = self._edit.after, self._matches.get(first)
+        for count in range(NEIGHBOR_LINES_MAX):
+            at = first + count * step
+            if not 0 <= at < len(after):
+                edge = -1 if step < 0 else len(self._current)
+                return count == 0 or (place is not None and place + count * step == edge)
+            if place is None or self._matches.get(at) != place + count * step:
+                return False
+            if after[at].is_informative:
+                return True
+        return True
 
     def _plan_addition(
         self, plan: _Plan, alive: Sequence[int], removable: Sequence[int], extras: Sequence[int]
@@ -276,11 +308,31 @@ class _Reverser:
                 if j in plan.block.new and self._matches[j] in plan.drops:
                     back[self._edit.after[j].key] -= 1
                     if back[self._edit.after[j].key] < 0:
-                        plan.spared = [self._matches[k] for k in plan.block.new if k in self._matches]
-                        plan.drops, plan.returns, plan.borrowed = [], False, []
-                        plan.blocked = Reason.OTHERS
+                        self._withdraw(plan, Reason.OTHERS)
                         return True
         return False
+
+    def _withdraw_copies(self, plans: Sequence[_Plan]) -> bool:
+        """Give up the first block with lines that the edit only moved, and that stay where they are now."""
+        drops = {position for plan in plans for position in plan.drops}
+        stay = Counter(
+            self._edit.after[j].key
+            for plan in plans
+            for j in plan.block.new
+            if j in self._matches and self._matches[j] not in drops
+        )
+        for plan in plans:
+            former = [self._edit.before[i] for i in plan.block.old] if plan.returns else []
+            informative = Counter(line.key for line in former if line.is_informative)
+            if informative and (informative & stay).total() * 2 >= informative.total():
+                self._withdraw(plan, Reason.MOVED)
+                return True
+        return False
+
+    def _withdraw(self, plan: _Plan, reason: Reason) -> None:
+        plan.spared = [self._matches[j] for j in plan.block.new if j in self._matches]
+        plan.drops, plan.returns, plan.borrowed = [], False, []
+        plan.blocked = reason
 
     def _spare(self, plan: _Plan) -> SparedPlace:
         assert plan.blocked is not None, "the caller spares blocked plans only"
