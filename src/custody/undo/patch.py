@@ -13,7 +13,7 @@ NO_NEWLINE = b"\\ No newline at end of file\n"
 _PLAIN = lazy_pattern(rb"[^\x00-\x1f\x7f-\xff\"\\]*")
 _ESCAPES = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r", 34: b'"', 92: b"\\"}
 
-Pair = tuple[int, int]
+KeptPair = tuple[int, int]
 
 
 class FileSide(Struct, frozen=True):
@@ -29,7 +29,7 @@ class FilePatch(Struct, frozen=True):
 
     old: FileSide | None
     new: FileSide | None
-    pairs: Sequence[Pair] = ()
+    pairs: Sequence[KeptPair] = ()
 
     @property
     def removed(self) -> int:
@@ -119,10 +119,10 @@ def _quote_byte(byte: int) -> bytes:
 class _Hunk(Struct, frozen=True):
     old: range
     new: range
-    pairs: Sequence[Pair]
+    pairs: Sequence[KeptPair]
 
 
-def _group_hunks(pairs: Sequence[Pair], old_count: int, new_count: int) -> Iterator[_Hunk]:
+def _group_hunks(pairs: Sequence[KeptPair], old_count: int, new_count: int) -> Iterator[_Hunk]:
     """Yield the changed ranges with their context; those that share context are one hunk."""
     changes: list[tuple[range, range]] = []
     old, new = 0, 0

@@ -22,10 +22,10 @@ NEIGHBOR_LINES_MAX = 4
 
 _WORD = lazy_pattern(r"\w+")
 
-Pair = tuple[int, int]
+EditPair = tuple[int, int]
 
 
-class Reason(Enum):
+class SparedReason(Enum):
     """Why a block was spared."""
 
     CHANGED = "changed"
@@ -50,7 +50,7 @@ class Reason(Enum):
     """The file itself cannot be changed."""
 
 
-class TextLine(NamedTuple):
+class UndoLine(NamedTuple):
     """One line of a file: its text as captures have it, and its key, which ignores white space.
 
     ``number`` is its line in the file; None for a line that comes back. ``is_own``: the selected work wrote it, and the
@@ -62,21 +62,21 @@ class TextLine(NamedTuple):
     number: int | None
     is_own: bool
     is_informative: bool
-    source: Pair | None = None
+    source: EditPair | None = None
 
 
 class EditTexts(Struct, frozen=True):
     """An edit's lines before, as they would come back, and after; ``pairs`` are the lines that it left alone."""
 
-    before: Sequence[TextLine]
-    after: Sequence[TextLine]
-    pairs: Sequence[Pair]
+    before: Sequence[UndoLine]
+    after: Sequence[UndoLine]
+    pairs: Sequence[EditPair]
 
 
 class SparedPlace(Struct, frozen=True):
     """Lines of the file that were left as they are; without any, ``below`` is the line above the place."""
 
-    reason: Reason
+    reason: SparedReason
     numbers: tuple[int, ...]
     below: int
     former: int = 0
@@ -86,7 +86,7 @@ class SparedPlace(Struct, frozen=True):
 class Reversal(Struct, frozen=True):
     """A text after an edit was reversed in it, as far as possible."""
 
-    lines: Sequence[TextLine]
+    lines: Sequence[UndoLine]
     spared: tuple[SparedPlace, ...]
 
 
@@ -106,18 +106,18 @@ class _Plan(Struct):
     drops: list[int]
     returns: bool = False
     at: int = 0
-    blocked: Reason | None = None
+    blocked: SparedReason | None = None
     borrowed: list[int] = []
     """Lines after the edit that go only if their text comes back from another block."""
     spared: list[int] = []
 
 
-FormerText = Callable[[range], Sequence[TextLine] | None]
+FormerText = Callable[[range], Sequence[UndoLine] | None]
 """Returns the lines that come back for a range of those before the edit; None if their text is not to be had."""
 
 
 def reverse_edit(
-    current: Sequence[TextLine], edit: EditTexts, matches: Mapping[int, int], find_former: FormerText
+    current: Sequence[UndoLine], edit: EditTexts, matches: Mapping[int, int], find_former: FormerText
 ) -> Reversal:
     """Return ``current`` without the edit; ``matches`` are the lines after the edit by their place in ``current``."""
     reverser = _Reverser(current, edit, matches, find_former)
@@ -126,25 +126,25 @@ def reverse_edit(
 
 class _Reverser:
     def __init__(
-        self, current: Sequence[TextLine], edit: EditTexts, matches: Mapping[int, int], find_former: FormerText
+        self, current: Sequence[UndoLine], edit: EditTexts, matches: Mapping[int, int], find_former: FormerText
     ) -> None:
         self._current = current
         self._edit = edit
         self._matches = matches
         self._find_former = find_former
         self._above, self._below = _find_neighbors(len(edit.after), matches, len(current))
-        self._former: dict[range, Sequence[TextLine] | None] = {}
+        self._former: dict[range, Sequence[UndoLine] | None] = {}
 
     def reverse(self) -> Reversal:
         plans = [self._plan(block) for block in list_changed_blocks(self._edit)]
         while self._withdraw_borrowed(plans) or self._withdraw_copies(plans):
             pass
         drops = {position for plan in plans for position in plan.drops}
-        returns: dict[int, list[TextLine]] = {}
+        returns: dict[int, list[UndoLine]] = {}
         for plan in plans:
             if plan.returns:
                 returns.setdefault(plan.at, []).extend(self._find_text(plan.block.old) or ())
-        lines: list[TextLine] = []
+        lines: list[UndoLine] = []
         for position in range(len(self._current) + 1):
             lines.extend(returns.get(position, ()))
             if position < len(self._current) and position not in drops:
@@ -152,7 +152,7 @@ class _Reverser:
         spared = tuple(self._spare(plan) for plan in plans if plan.blocked is not None)
         return Reversal(lines, spared)
 
-    def _find_text(self, old: range) -> Sequence[TextLine] | None:
+    def _find_text(self, old: range) -> Sequence[UndoLine] | None:
         if old not in self._former:
             self._former[old] = self._find_former(old)
         return self._former[old]
@@ -184,9 +184,9 @@ class _Reverser:
 
     def _plan_deletion(self, plan: _Plan, extras: Sequence[int]) -> _Plan:
         if extras or self._is_elsewhere(plan.block) or not self._is_anchored(plan.block):
-            plan.blocked, plan.spared = Reason.CHANGED, [*extras]
+            plan.blocked, plan.spared = SparedReason.CHANGED, [*extras]
         elif self._find_text(plan.block.old) is None:
-            plan.blocked = Reason.NO_TEXT
+            plan.blocked = SparedReason.NO_TEXT
         else:
             plan.returns, plan.at = True, plan.inner.start
         return plan
@@ -233,9 +233,9 @@ class _Reverser:
         plan.drops = [self._matches[j] for j in removable]
         plan.borrowed = [j for j in plan.borrowed if j in set(removable)]
         if kept:
-            plan.blocked, plan.spared = Reason.OTHERS, kept
+            plan.blocked, plan.spared = SparedReason.OTHERS, kept
         elif is_gone and extras:
-            plan.blocked, plan.spared = Reason.CHANGED, [*extras]
+            plan.blocked, plan.spared = SparedReason.CHANGED, [*extras]
         return plan
 
     def _plan_replacement(
@@ -244,15 +244,15 @@ class _Reverser:
         is_gone = len(alive) < len(plan.block.new)
         here = [self._matches[j] for j in alive]
         if not alive:
-            plan.blocked = Reason.CHANGED if extras else Reason.REPLACED
+            plan.blocked = SparedReason.CHANGED if extras else SparedReason.REPLACED
         elif len(removable) < len(alive):
-            plan.blocked = Reason.OTHERS
+            plan.blocked = SparedReason.OTHERS
         elif (is_gone and extras) or (not is_gone and self._find_inner_extras(alive)):
-            plan.blocked = Reason.CHANGED
+            plan.blocked = SparedReason.CHANGED
         elif self._find_text(plan.block.old) is None:
-            plan.blocked = Reason.NO_TEXT
+            plan.blocked = SparedReason.NO_TEXT
         if plan.blocked is not None:
-            plan.spared = sorted({*here, *(extras if plan.blocked is Reason.CHANGED else ())})
+            plan.spared = sorted({*here, *(extras if plan.blocked is SparedReason.CHANGED else ())})
             plan.borrowed = []
             return plan
         plan.drops, plan.returns, plan.at = here, True, here[0]
@@ -308,7 +308,7 @@ class _Reverser:
                 if j in plan.block.new and self._matches[j] in plan.drops:
                     back[self._edit.after[j].key] -= 1
                     if back[self._edit.after[j].key] < 0:
-                        self._withdraw(plan, Reason.OTHERS)
+                        self._withdraw(plan, SparedReason.OTHERS)
                         return True
         return False
 
@@ -325,11 +325,11 @@ class _Reverser:
             former = [self._edit.before[i] for i in plan.block.old] if plan.returns else []
             informative = Counter(line.key for line in former if line.is_informative)
             if informative and (informative & stay).total() * 2 >= informative.total():
-                self._withdraw(plan, Reason.MOVED)
+                self._withdraw(plan, SparedReason.MOVED)
                 return True
         return False
 
-    def _withdraw(self, plan: _Plan, reason: Reason) -> None:
+    def _withdraw(self, plan: _Plan, reason: SparedReason) -> None:
         plan.spared = [self._matches[j] for j in plan.block.new if j in self._matches]
         plan.drops, plan.returns, plan.borrowed = [], False, []
         plan.blocked = reason
@@ -366,7 +366,7 @@ def _find_neighbors(count: int, matches: Mapping[int, int], end: int) -> tuple[l
     return above, below
 
 
-def _comes_back(line: TextLine, former: Sequence[TextLine]) -> bool:
+def _comes_back(line: UndoLine, former: Sequence[UndoLine]) -> bool:
     """Return whether the text before a block has the same line, perhaps with another layout."""
     words = _WORD.findall(line.text)
     if any(other.key == line.key for other in former):

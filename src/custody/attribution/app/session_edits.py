@@ -45,7 +45,7 @@ class CapturedEdit(Struct, frozen=True):
     """One captured edit of a file, or adjacent ones without a change between them: its lines before and after.
 
     ``own`` are the lines before that an earlier edit of the selection wrote. ``is_live``: this store recorded the text
-    before itself. ``is_recorded``: the edit is no mere claim. ``creates``: nothing shows that the file existed before.
+    before itself. ``is_recorded``: it was recorded live. ``creates``: nothing shows that the file existed before.
     ``raw_before`` is the whole text before, as recorded live.
     """
 
@@ -124,7 +124,7 @@ class SessionEdits:
         is_adjacent = False
         for row in rows:
             if row.id not in self.states or LOOK in row.author.observed or self._is_withheld(row):
-                # An unchanged file that was only looked at separates nothing.
+                # A snapshot of an unchanged file separates nothing.
                 is_adjacent = is_adjacent and previous is not None and previous.keys == row.keys
                 previous = row
                 continue

@@ -1,4 +1,4 @@
-"""Change the work tree by a plan: all files or none, also if the process is killed half-way.
+"""PathChange the work tree by a plan: all files or none, also if the process is killed half-way.
 
 Before the first file changes, the former and the new contents and a journal are on disk. Whoever finds the journal can
 restore the former contents (``abort_undo``).
@@ -74,7 +74,7 @@ def check_can_apply(plan: UndoPlan, repository: Repository) -> None:
 
 
 def apply_undo(plan: UndoPlan, repository: Repository) -> None:
-    """Change the work tree; nothing is staged or committed."""
+    """PathChange the work tree; nothing is staged or committed."""
     check_can_apply(plan, repository)
     changes = [change for outcome in plan.outcomes for change in _list_changes(outcome.patch)]
     if not changes:
@@ -124,11 +124,11 @@ def abort_undo(repository: Repository) -> AbortedUndo:
     return AbortedUndo(tuple(restored), tuple(changed), folder)
 
 
-Change = tuple[RepoPath, bytes | None, bytes | None, int]
+PathChange = tuple[RepoPath, bytes | None, bytes | None, int]
 """A path, its contents before and after, and its mode."""
 
 
-def _list_changes(patch: FilePatch) -> list[Change]:
+def _list_changes(patch: FilePatch) -> list[PathChange]:
     """Return the changes of paths that a patch makes; a rename is two."""
     old, new = patch.old, patch.new
     if old is not None and new is not None and old.path != new.path:
@@ -138,7 +138,7 @@ def _list_changes(patch: FilePatch) -> list[Change]:
     return [(side.path, None if old is None else old.content, None if new is None else new.content, side.mode)]
 
 
-def _prepare(folder: Path, changes: Sequence[Change]) -> list[_Entry]:
+def _prepare(folder: Path, changes: Sequence[PathChange]) -> list[_Entry]:
     """Write all contents and the journal, so that they are on disk before any file changes."""
     for leftover in sorted(folder.glob("*")) if folder.is_dir() else ():
         leftover.unlink()  # of a run that was killed before it changed anything, or of one that was aborted

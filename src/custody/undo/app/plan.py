@@ -25,7 +25,7 @@ from custody.undo.app.former import DAY_SECONDS, HORIZON_DAYS, NS, FormerTexts
 from custody.undo.app.paths import PathGuard
 from custody.undo.app.select import NamedWork, find_named_work
 from custody.undo.patch import FilePatch, FileSide, split_raw_lines
-from custody.undo.reverse import EditTexts, Reason, SparedPlace, TextLine, reverse_edit
+from custody.undo.reverse import EditTexts, SparedPlace, SparedReason, UndoLine, reverse_edit
 from custody.workspace.workspace import Workspace
 
 CERTAINTIES = frozenset(("certain", "strong"))
@@ -58,7 +58,7 @@ class SparedLines(Struct, frozen=True):
     lines: range
     below: int
     former: int
-    reason: Reason
+    reason: SparedReason
     by: str | None
     detail: str | None = None
 
@@ -294,7 +294,9 @@ class _Planner:
     def _spare_unread(self, target: _Target) -> _Result:
         if not self._edits.count_withheld(target.now):
             return _Result()
-        return _Result(spared=[SparedLines(target.now, range(0), 0, 0, Reason.NO_TEXT, None, "came without its text")])
+        return _Result(
+            spared=[SparedLines(target.now, range(0), 0, 0, SparedReason.NO_TEXT, None, "came without its text")]
+        )
 
     def _restore_file(self, target: _Target) -> _Result:
         """Restore a file that the work deleted; one that somebody else deleted stays deleted."""
@@ -318,7 +320,7 @@ class _Planner:
             if keys.isdisjoint(iterate_line_keys(self._edits, file.content)):
                 continue
             owned = self._edits.list_lines(path)
-            numbers = {n: Reason.MOVED for n, line in enumerate(owned, start=1) if line.is_selected}
+            numbers = {n: SparedReason.MOVED for n, line in enumerate(owned, start=1) if line.is_selected}
             yield from _join_spared(path, numbers, owned, self._name_author)
 
     def _name_author(self, line: OwnedLine) -> str | None:
@@ -380,22 +382,22 @@ class _FileUndo:
         spared_lines = self._list_spared(current, places)
         if skipped and self._content is None:
             former = len(self._target.edits[-1].before)
-            spared_lines.append(SparedLines(self._target.now, range(0), 0, former, Reason.IMPORTED, None))
+            spared_lines.append(SparedLines(self._target.now, range(0), 0, former, SparedReason.IMPORTED, None))
         has_own = any(spared.lines for spared in spared_lines)
         outcome = self._make_outcome(current, mode, exact=exact and not has_own)
         return _Result(outcome, spared_lines)
 
-    def _number_lines(self, texts: Sequence[str]) -> list[TextLine]:
+    def _number_lines(self, texts: Sequence[str]) -> list[UndoLine]:
         normal = self._edits.normalize(texts)
         keys = self._edits.make_keys(normal)
         if len(self._owned) != len(texts):
             # The file changed while it was read: nothing in it is known.
             return [
-                TextLine(text, key, n, is_own=False, is_informative=is_informative_lineage_line(text))
+                UndoLine(text, key, n, is_own=False, is_informative=is_informative_lineage_line(text))
                 for n, (text, key) in enumerate(zip(normal, keys, strict=True), 1)
             ]
         return [
-            TextLine(text, key, n, self._is_own(owned), is_informative_lineage_line(text))
+            UndoLine(text, key, n, self._is_own(owned), is_informative_lineage_line(text))
             for n, (text, key, owned) in enumerate(zip(normal, keys, self._owned, strict=True), 1)
         ]
 
@@ -404,14 +406,14 @@ class _FileUndo:
         return line.is_selected and line.is_whole and not line.is_contested and not line.is_older and is_sure
 
     def _reverse(
-        self, index: int, edit: CapturedEdit, current: Sequence[TextLine]
-    ) -> tuple[Sequence[TextLine], Sequence[SparedPlace]]:
+        self, index: int, edit: CapturedEdit, current: Sequence[UndoLine]
+    ) -> tuple[Sequence[UndoLine], Sequence[SparedPlace]]:
         texts = self._make_texts(index, edit, current)
         if texts is None:
-            return current, [SparedPlace(Reason.CHANGED, (), 0, 0)]
+            return current, [SparedPlace(SparedReason.CHANGED, (), 0, 0)]
         matches = dict(align_carried_items([line.key for line in texts.after], [line.key for line in current]))
 
-        def find_former(lines: range) -> Sequence[TextLine] | None:
+        def find_former(lines: range) -> Sequence[UndoLine] | None:
             known = [texts.before[i] for i in lines]
             sources = [line.source for line in known]
             captured = [source[1] for source in sources if source is not None]
@@ -426,7 +428,7 @@ class _FileUndo:
         reversal = reverse_edit(current, texts, matches, find_former)
         return reversal.lines, reversal.spared
 
-    def _make_texts(self, index: int, edit: CapturedEdit, current: Sequence[TextLine]) -> EditTexts | None:
+    def _make_texts(self, index: int, edit: CapturedEdit, current: Sequence[UndoLine]) -> EditTexts | None:
         """Return an edit with whole texts; None if the recorded piece is not in the text, or several times."""
         before = self._make_lines(index, edit, edit.before, own=edit.own)
         after = self._make_lines(index, edit, edit.after)
@@ -442,11 +444,11 @@ class _FileUndo:
 
     def _make_lines(
         self, index: int, edit: CapturedEdit, texts: Sequence[str], own: Sequence[bool] | None = None
-    ) -> list[TextLine]:
+    ) -> list[UndoLine]:
         normal = self._edits.normalize(texts)
         keys = self._edits.make_keys(normal)
         return [
-            TextLine(
+            UndoLine(
                 text,
                 key,
                 None,
@@ -459,9 +461,9 @@ class _FileUndo:
 
     # --- what is spared ----------------------------------------------------------------------------------------------
 
-    def _list_spared(self, current: Sequence[TextLine], places: Sequence[SparedPlace]) -> list[SparedLines]:
+    def _list_spared(self, current: Sequence[UndoLine], places: Sequence[SparedPlace]) -> list[SparedLines]:
         left = {line.number for line in current if line.number is not None}
-        reasons: dict[int, Reason] = {}
+        reasons: dict[int, SparedReason] = {}
         for place in places:
             reasons.update((number, place.reason) for number in place.numbers if number in left)
         for number, owned in enumerate(self._owned, start=1):
@@ -476,20 +478,20 @@ class _FileUndo:
         ]
         return spared
 
-    def _explain(self, line: OwnedLine, found: Reason | None) -> Reason:
+    def _explain(self, line: OwnedLine, found: SparedReason | None) -> SparedReason:
         if line.is_contested:
-            return Reason.CONTESTED
+            return SparedReason.CONTESTED
         if not line.is_whole:
-            return Reason.MIXED
+            return SparedReason.MIXED
         if line.certainty == LIKELY and not self._imported:
-            return Reason.IMPORTED
+            return SparedReason.IMPORTED
         if line.is_older or line.certainty not in (*CERTAINTIES, LIKELY):
-            return Reason.WEAK
-        return found or Reason.MOVED
+            return SparedReason.WEAK
+        return found or SparedReason.MOVED
 
     # --- the file afterwards -----------------------------------------------------------------------------------------
 
-    def _make_outcome(self, current: Sequence[TextLine], mode: int, *, exact: bool) -> FileOutcome | None:
+    def _make_outcome(self, current: Sequence[UndoLine], mode: int, *, exact: bool) -> FileOutcome | None:
         target = self._target
         content = self._find_exact_content(current) if exact else None
         if content is None:
@@ -524,7 +526,7 @@ class _FileUndo:
         is_committed = any(sha is not None for sha in firsts)
         return [*bases, *(edit.revision for edit in self._target.edits[:1]), *(() if is_committed else (head,))]
 
-    def _find_exact_content(self, current: Sequence[TextLine]) -> bytes | None:
+    def _find_exact_content(self, current: Sequence[UndoLine]) -> bytes | None:
         """Return the file's former bytes, with its line ends and the end of its last line, if they are known."""
         texts = [self._get_text(line) for line in current]
         head = self._evidence.repository.head().commit
@@ -555,12 +557,12 @@ class _FileUndo:
         content = self._content or b""
         return b"\r\n" if content.count(b"\r\n") * 2 > content.count(b"\n") else b"\n"
 
-    def _get_text(self, line: TextLine) -> str:
+    def _get_text(self, line: UndoLine) -> str:
         if line.number is not None:
             return decode_lineage_text(self._lines[line.number - 1].removesuffix(b"\n").removesuffix(b"\r"))
         return line.text if line.source is None else self._raw[line.source]
 
-    def _assemble(self, current: Sequence[TextLine]) -> bytes:
+    def _assemble(self, current: Sequence[UndoLine]) -> bytes:
         raw = self._lines
         pieces = [
             raw[line.number - 1]
@@ -645,7 +647,7 @@ def _find_piece(texts: Sequence[str], piece: Sequence[str]) -> int | None:
 
 
 def _join_spared(
-    path: RepoPath, reasons: Mapping[int, Reason], owned: Sequence[OwnedLine], name: NameAuthor
+    path: RepoPath, reasons: Mapping[int, SparedReason], owned: Sequence[OwnedLine], name: NameAuthor
 ) -> Iterator[SparedLines]:
     """Yield adjacent lines with the same reason and author as one block."""
     block: SparedLines | None = None
@@ -662,7 +664,7 @@ def _join_spared(
 
 
 def _spare_file(path: RepoPath, why: str) -> SparedLines:
-    return SparedLines(path, range(0), 0, 0, Reason.FILE, None, why)
+    return SparedLines(path, range(0), 0, 0, SparedReason.FILE, None, why)
 
 
 def _is_below(target: _Target, where: RepoPath | None) -> bool:

@@ -24,22 +24,22 @@ NAMES_SHOWN_MAX = 3
 FOUND_MAX = 50
 SESSIONS_AT_ONCE = 200
 
-Kind = Literal["session", "call", "prompt"]
+WorkKind = Literal["session", "call", "prompt"]
 
 
 class NamedWork(Struct, frozen=True):
     """The selected work: a session, or some of its calls; ``id`` is the full id of what was named."""
 
-    kind: Kind
+    kind: WorkKind
     id: str
     selection: EditSelection
 
 
-class _Named(Struct, frozen=True, order=True):
-    kind: Kind
+class _WorkName(Struct, frozen=True, order=True):
+    kind: WorkKind
     agent: AgentName
     session: SessionId
-    id: str
+    full: str
 
 
 def find_named_work(store: Store, name: str, agent: str | None = None) -> NamedWork:
@@ -59,46 +59,46 @@ def find_named_work(store: Store, name: str, agent: str | None = None) -> NamedW
     )
 
 
-def _list_searches(store: Store, name: str) -> Iterator[list[_Named]]:
+def _list_searches(store: Store, name: str) -> Iterator[list[_WorkName]]:
     """Yield what has exactly this id, then what starts with it; prompts are read only if nothing else fits."""
     for exact in (True, False):
         yield [*_find_sessions(store, name, exact=exact), *_find_calls(store, name, exact=exact)]
         yield _find_prompts(store, name, exact=exact)
 
 
-def _find_sessions(store: Store, name: str, *, exact: bool) -> list[_Named]:
+def _find_sessions(store: Store, name: str, *, exact: bool) -> list[_WorkName]:
     rows = (
         list_session_rows(store, limit=FOUND_MAX, named=name)
         if exact
         else list_session_rows(store, limit=FOUND_MAX, starting=name)
     )
-    return [_Named("session", row.agent, row.session, row.session) for row in rows]
+    return [_WorkName("session", row.agent, row.session, row.session) for row in rows]
 
 
-def _find_calls(store: Store, name: str, *, exact: bool) -> list[_Named]:
+def _find_calls(store: Store, name: str, *, exact: bool) -> list[_WorkName]:
     calls = list_calls_by_id(store, name, exact=exact, limit=FOUND_MAX)
-    return [_Named("call", call.agent, call.session, call.call) for call in calls]
+    return [_WorkName("call", call.agent, call.session, call.call) for call in calls]
 
 
-def _find_prompts(store: Store, name: str, *, exact: bool) -> list[_Named]:
-    found: list[_Named] = []
+def _find_prompts(store: Store, name: str, *, exact: bool) -> list[_WorkName]:
+    found: list[_WorkName] = []
     for sessions in split_row_batches(list_recorded_session_ids(store), SESSIONS_AT_ONCE):
         prompts = (observed.view for observed in list_prompts_of_sessions(store, sessions))
         found += [
-            _Named("prompt", prompt.agent, prompt.session, prompt.id)
+            _WorkName("prompt", prompt.agent, prompt.session, prompt.id)
             for prompt in prompts
             if prompt.id == name or (not exact and prompt.id.startswith(name))
         ]
     return found
 
 
-def _select_work(store: Store, work: _Named) -> NamedWork:
+def _select_work(store: Store, work: _WorkName) -> NamedWork:
     calls: frozenset[str] | None = None
     if work.kind == "call":
-        calls = frozenset((work.id,))
+        calls = frozenset((work.full,))
     elif work.kind == "prompt":
-        calls = find_prompt_calls(store, work.agent, work.session, PromptId(work.id))
-    return NamedWork(work.kind, work.id, EditSelection(work.agent, work.session, calls))
+        calls = find_prompt_calls(store, work.agent, work.session, PromptId(work.full))
+    return NamedWork(work.kind, work.full, EditSelection(work.agent, work.session, calls))
 
 
 def find_prompt_calls(store: Store, agent: AgentName, session: SessionId, prompt: PromptId) -> frozenset[str]:
@@ -140,14 +140,14 @@ def _is_between(at_ns: int, first_ns: int, next_ns: int | None) -> bool:
     return at_ns >= first_ns and (next_ns is None or at_ns < next_ns)
 
 
-def _make_ambiguous_work_error(name: str, found: Sequence[_Named]) -> InputError:
+def _make_ambiguous_work_error(name: str, found: Sequence[_WorkName]) -> InputError:
     ids = sorted({work.session for work in found})
     shown = [
-        f"{work.kind} {work.id if work.kind != 'session' else shorten_session_id(work.session, ids)} of {work.agent}"
+        f"{work.kind} {work.full if work.kind != 'session' else shorten_session_id(work.session, ids)} of {work.agent}"
         f"{'' if work.kind == 'session' else f' in session {shorten_session_id(work.session, ids)}'}"
         for work in found[:NAMES_SHOWN_MAX]
     ]
     more = f" and {len(found) - NAMES_SHOWN_MAX:,} more" if len(found) > NAMES_SHOWN_MAX else ""
-    has_one_id = len({work.id for work in found}) == 1
+    has_one_id = len({work.full for work in found}) == 1
     hint = "pass --agent, or the session" if has_one_id else "pass more of the id"
     return InputError(f"'{name[:80]}' is ambiguous: {', '.join(shown)}{more}", hint=hint)

@@ -8,22 +8,22 @@ from custody.core.plural import count_noun
 from custody.undo.app.apply import apply_undo, check_can_apply, check_no_interruption
 from custody.undo.app.plan import FileOutcome, SparedLines, UndoPlan, UndoRequest, plan_undo
 from custody.undo.patch import render_patch
-from custody.undo.reverse import Reason
+from custody.undo.reverse import SparedReason
 from custody.undo.wire import SparedBlock, UndoneFile, UndoReport
 from custody.workspace.workspace import Workspace
 
 WHY = MappingProxyType(
     {
-        Reason.CHANGED: "changed since",
-        Reason.OTHERS: "not shown to be of this work",
-        Reason.REPLACED: "the lines that replaced the former text are gone",
-        Reason.NO_TEXT: "the former text is neither in git nor in a live recording",
-        Reason.MOVED: "moved to another place",
-        Reason.MIXED: "partly rewritten since",
-        Reason.CONTESTED: "a person says that they wrote it",
-        Reason.WEAK: "weak evidence",
-        Reason.IMPORTED: "imported evidence only",
-        Reason.FILE: "the file cannot be changed",
+        SparedReason.CHANGED: "changed since",
+        SparedReason.OTHERS: "not shown to be of this work",
+        SparedReason.REPLACED: "the lines that replaced the former text are gone",
+        SparedReason.NO_TEXT: "the former text is neither in git nor in a live recording",
+        SparedReason.MOVED: "moved to another place",
+        SparedReason.MIXED: "partly rewritten since",
+        SparedReason.CONTESTED: "a person says that they wrote it",
+        SparedReason.WEAK: "weak evidence",
+        SparedReason.IMPORTED: "imported evidence only",
+        SparedReason.FILE: "the file cannot be changed",
     }
 )
 """Each reason as a sentence."""
