@@ -10,6 +10,7 @@ from custody.gate.wire.report import (
     AssuranceName,
     CommitId,
     ReasonReport,
+    StatementReport,
     SkippedCheck,
     UnreadFile,
     VerdictLevelName,
@@ -191,7 +192,8 @@ class ReviewReport(Report, frozen=True, kw_only=True, tag="review"):
 
     ``verdict`` and ``reasons`` are those of ``custody gate``. ``summary`` names the two strongest reasons. ``order``
     has the ids of ``hunks``, the one to read first at the front; ``more`` counts hunks that are left out. ``tested``
-    is null where no agent wrote lines.
+    is null where no agent wrote lines. Of the
+    ``statements``, those that records contradict come first, then those that no record backs.
     """
 
     base: CommitId
@@ -207,6 +209,7 @@ class ReviewReport(Report, frozen=True, kw_only=True, tag="review"):
     tested: TestedLines | None
     levels: dict[RiskName, int]
     reasons: list[ReasonReport]
+    statements: list[StatementReport]
     order: list[str]
     hunks: list[HunkReport]
     more: HunksLeftOut | None

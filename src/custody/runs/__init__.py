@@ -10,12 +10,18 @@ from custody.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from custody.runs.model import (
+        ChangedFileFacts,
         CommandKind,
         CommandRun,
+        ComparedStatement,
         FileUnderTest,
         RunCoverage,
         RunResult,
         RunScope,
+        Statement,
+        StatementFacts,
+        StatementKind,
+        StatementState,
         TestEvidence,
         TestState,
     )
@@ -23,17 +29,24 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "model": "CommandKind CommandRun FileUnderTest RunCoverage RunResult RunScope TestEvidence TestState",
+            "model": "ChangedFileFacts CommandKind CommandRun ComparedStatement FileUnderTest RunCoverage RunResult RunScope"
+            " Statement StatementFacts StatementKind StatementState TestEvidence TestState",
         },
     )
 
 __all__ = [
+    "ChangedFileFacts",
     "CommandKind",
     "CommandRun",
+    "ComparedStatement",
     "FileUnderTest",
     "RunCoverage",
     "RunResult",
     "RunScope",
+    "Statement",
+    "StatementFacts",
+    "StatementKind",
+    "StatementState",
     "TestEvidence",
     "TestState",
 ]
