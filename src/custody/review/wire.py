@@ -10,8 +10,8 @@ from custody.gate.wire.report import (
     AssuranceName,
     CommitId,
     ReasonReport,
-    StatementReport,
     SkippedCheck,
+    StatementReport,
     UnreadFile,
     VerdictLevelName,
 )

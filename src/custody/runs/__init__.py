@@ -18,19 +18,19 @@ if TYPE_CHECKING:
         RunCoverage,
         RunResult,
         RunScope,
-        Statement,
         StatementFacts,
         StatementKind,
         StatementState,
         TestEvidence,
         TestState,
+        TextStatement,
     )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "model": "ChangedFileFacts CommandKind CommandRun ComparedStatement FileUnderTest RunCoverage RunResult RunScope"
-            " Statement StatementFacts StatementKind StatementState TestEvidence TestState",
+            "model": "ChangedFileFacts CommandKind CommandRun ComparedStatement FileUnderTest RunCoverage RunResult"
+            " RunScope TextStatement StatementFacts StatementKind StatementState TestEvidence TestState",
         },
     )
 
@@ -43,10 +43,10 @@ __all__ = [
     "RunCoverage",
     "RunResult",
     "RunScope",
-    "Statement",
     "StatementFacts",
     "StatementKind",
     "StatementState",
     "TestEvidence",
     "TestState",
+    "TextStatement",
 ]

@@ -17,10 +17,10 @@ from custody.runs.model import (
     ComparedStatement,
     RunResult,
     RunScope,
-    Statement,
     StatementFacts,
     StatementKind,
     StatementState,
+    TextStatement,
 )
 
 PATHS_SHOWN_MAX = 3
@@ -91,7 +91,7 @@ RAN: Mapping[StatementKind, _Subject] = MappingProxyType(
 )
 
 
-def compare_statement(statement: Statement, facts: StatementFacts) -> ComparedStatement:
+def compare_statement(statement: TextStatement, facts: StatementFacts) -> ComparedStatement:
     """Return what records and the diff say about a statement."""
     if (subject := PASSING.get(statement.kind)) is not None:
         return _compare_outcome(statement, subject, facts)
@@ -112,11 +112,17 @@ def compare_statement(statement: Statement, facts: StatementFacts) -> ComparedSt
     return ComparedStatement(statement, StatementState.CONTRADICTED, record, None, code)
 
 
-def _compare_outcome(statement: Statement, subject: _Subject, facts: StatementFacts) -> ComparedStatement:
+def _compare_outcome(statement: TextStatement, subject: _Subject, facts: StatementFacts) -> ComparedStatement:
     """Return whether a run passed after the last edit, and none failed since."""
     if not facts.sessions:
         return _not_recorded(statement)
-    runs = [run for run in _select_window(facts.runs, facts) if run.kind in subject.own]
+    counted = set(facts.counted)
+    # A pass that does not count must not hide a failure.
+    runs = [
+        run
+        for run in _select_window(facts.runs, facts)
+        if run.kind in subject.own and (run.result is RunResult.FAILED or run in counted)
+    ]
     for kind in sorted(subject.own, key=lambda kind: kind.value):
         decided = [run for run in runs if run.kind is kind and run.result is not RunResult.UNKNOWN]
         if decided and decided[-1].result is RunResult.FAILED:
@@ -138,7 +144,7 @@ _CHECKS_NOUNS: Mapping[CommandKind, str] = MappingProxyType(
 )
 
 
-def _find_support(statement: Statement, subject: _Subject, facts: StatementFacts) -> ComparedStatement:
+def _find_support(statement: TextStatement, subject: _Subject, facts: StatementFacts) -> ComparedStatement:
     """Return the run that speaks for a statement, or why none does."""
     window = _select_window(facts.counted, facts)
     runs = [run for run in window if run.kind in subject.own or subject.also_backs(run)]
@@ -164,7 +170,7 @@ def _find_support(statement: Statement, subject: _Subject, facts: StatementFacts
 
 
 def _find_no_run(
-    statement: Statement, subject: _Subject, facts: StatementFacts, window: Sequence[CommandRun]
+    statement: TextStatement, subject: _Subject, facts: StatementFacts, window: Sequence[CommandRun]
 ) -> ComparedStatement:
     """Return that no run is recorded; nothing is known if a command ran that may include one."""
     including = [run for run in window if _may_include(run)]
@@ -178,7 +184,7 @@ def _find_no_run(
     return ComparedStatement(statement, StatementState.UNBACKED, record)
 
 
-def _compare_act(statement: Statement, subject: _Subject, facts: StatementFacts) -> ComparedStatement:
+def _compare_act(statement: TextStatement, subject: _Subject, facts: StatementFacts) -> ComparedStatement:
     """Return whether a run is recorded, whatever its result."""
     if not facts.sessions:
         return _not_recorded(statement)
@@ -189,7 +195,7 @@ def _compare_act(statement: Statement, subject: _Subject, facts: StatementFacts)
     return _find_no_run(statement, subject, facts, window)
 
 
-def _compare_behavior(statement: Statement, facts: StatementFacts) -> ComparedStatement:
+def _compare_behavior(statement: TextStatement, facts: StatementFacts) -> ComparedStatement:
     """Return whether tests passed after the last edit: nothing else recorded can show that behavior is the same."""
     code = tuple(file.path for file in facts.files if file.is_code and not file.is_test)
     if not code:
@@ -201,7 +207,7 @@ def _compare_behavior(statement: Statement, facts: StatementFacts) -> ComparedSt
     return tests
 
 
-def _not_recorded(statement: Statement) -> ComparedStatement:
+def _not_recorded(statement: TextStatement) -> ComparedStatement:
     record = "no recorded session wrote lines of this change"
     return ComparedStatement(statement, StatementState.UNKNOWN, record)
 

@@ -131,7 +131,7 @@ class StatementKind(Enum):
     NO_PRODUCTION_CODE = "no-production-code"
 
 
-class Statement(Struct, frozen=True):
+class TextStatement(Struct, frozen=True):
     """A statement in a text: its kind, its sentence as written, and the line where that starts.
 
     ``is_whole``: it is about all tests, not about some.
@@ -185,7 +185,7 @@ class ComparedStatement(Struct, frozen=True):
     ``record`` has ``RUN`` where the run belongs.
     """
 
-    statement: Statement
+    statement: TextStatement
     state: StatementState
     record: str
     run: CommandRun | None = None

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.core.patterns import lazy_pattern
-from custody.runs.model import Statement, StatementKind
+from custody.runs.model import StatementKind, TextStatement
 
 TEXT_CHARACTERS_MAX = 200_000
 """Longer texts are read up to here."""
@@ -22,7 +22,7 @@ SENTENCE_CHARACTERS_MAX = 600
 HEADING_CHARACTERS_MAX = 60
 
 
-def find_statements(text: str) -> tuple[Statement, ...]:
+def find_statements(text: str) -> tuple[TextStatement, ...]:
     """Return the statements of a text in order, one of each kind for a sentence.
 
     >>> [(each.kind.value, each.line) for each in find_statements("Fix fees\\n\\nAll tests pass, lint is clean.")]
@@ -30,11 +30,12 @@ def find_statements(text: str) -> tuple[Statement, ...]:
     >>> find_statements("All tests should pass. Do the tests pass?\\n- [ ] all tests pass")
     ()
     """
-    found: list[Statement] = []
+    found: list[TextStatement] = []
     for sentence in _split_text(text[:TEXT_CHARACTERS_MAX]):
         kinds = _find_kinds(sentence)
         found += [
-            Statement(kind, _show_sentence(sentence.raw), sentence.line, is_whole) for kind, is_whole in kinds.items()
+            TextStatement(kind, _show_sentence(sentence.raw), sentence.line, is_whole)
+            for kind, is_whole in kinds.items()
         ]
         if len(found) >= STATEMENTS_MAX:
             break
@@ -161,9 +162,9 @@ def _split_block(block: Sequence[str], first: int, place: _Place) -> Iterator[_S
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
-_ARTICLES = r"(?:the|our|its|their|your|my|all|every|each|both|any|of|these|those|this)"
 _TEST_NOUN = (
-    r"(?:race detector|test suites?|tests?(?:[- ](?:suites?|cases?|runs?|functions?|scenarios?))?|specs|"
+    r"(?:race detector|(?:full|whole|entire) suite|test suites?|tests?(?:[- ](?:suites?|cases?|runs?|functions?|"
+    r"scenarios?))?|specs|"
     r"subtests?|test:[\w:-]+|pytest|jest|"
     r"vitest|rspec|phpunit|(?:e2e|e2es))"
 )
@@ -391,8 +392,8 @@ def _find_claims(sentence: _Sentence) -> Iterator[_Claim]:
     yield from _find_acts(plain)
     yield from _find_diff_claims(plain, may_order=not sentence.place.is_numbered)
     if (sentence.is_ticked or sentence.place.is_checked or sentence.place.is_tested) and (bare := _BARE.match(plain)):
-        subject = _SUBJECT.match(plain)
-        if subject is not None and (sentence.is_ticked or sentence.place.is_checked or subject.lastgroup == "command"):
+        subject = _SUBJECT.search(plain)
+        if subject is not None and (sentence.is_ticked or subject.lastgroup == "command"):
             for kind in _name_subject(subject.group(), subject.lastgroup):
                 is_passed = sentence.is_ticked or kind not in _RAN
                 yield _Claim(kind if is_passed else _RAN[kind], 0, bare.end())
@@ -584,7 +585,7 @@ _WRITTEN_PASSIVE = lazy_pattern(
     2,
 )
 _NAMED = lazy_pattern(
-    r"(?<![\w-])(?:added|adds|wrote|^(?:\w+(?:\([^)]*\))?!?: ?)?add) (?:[\w-]+ ){0,2}`?(?:Test[A-Z]\w+|"
+    r"(?<![\w-])(?:[Aa]dded|[Aa]dds|[Ww]rote|^(?:\w+(?:\([^)]*\))?!?: ?)?[Aa]dd) (?:[\w-]+ ){0,2}`?(?:Test[A-Z]\w+|"
     r"test_\w+)\b(?!\.\w|`? (?:helper|fixture|constant|package))"
 )
 _NO_TEST = lazy_pattern(

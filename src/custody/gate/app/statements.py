@@ -20,11 +20,11 @@ from custody.runs import (
     ChangedFileFacts,
     CommandRun,
     ComparedStatement,
-    Statement,
     StatementFacts,
     StatementState,
+    TextStatement,
 )
-from custody.runs.app.evidence import get_review_rules, list_neighbor_runs
+from custody.runs.app.evidence import RunFilter, get_review_rules, list_neighbor_runs
 from custody.runs.app.report import report_run
 from custody.runs.app.statements import compare_statements, describe_record, read_statements
 from custody.store import Store
@@ -43,8 +43,6 @@ SHA_DIGITS = 12
 DESCRIPTION = "the description"
 _REVERT = b"Revert "
 
-RunFilter = Callable[[CommandRun], bool]
-
 
 class StatementRecords(Struct, frozen=True):
     """What statements are compared with: the store, the runs around the change, and who vouches for them."""
@@ -58,7 +56,7 @@ class _StatedText(Struct, frozen=True):
     """A text with statements, the files that it is about, and when it was written, if known."""
 
     name: str
-    statements: tuple[Statement, ...]
+    statements: tuple[TextStatement, ...]
     files: Sequence[FileDiff]
     until_ns: int | None
 

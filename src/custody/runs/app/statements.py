@@ -4,18 +4,18 @@ from collections.abc import Iterable
 
 from custody.core.wire.time import format_timestamp
 from custody.runs.comparison import RUN, compare_statement
-from custody.runs.model import CommandRun, ComparedStatement, Statement, StatementFacts
+from custody.runs.model import CommandRun, ComparedStatement, StatementFacts, TextStatement
 from custody.runs.statements import find_statements
 
 COMMAND_CHARACTERS_MAX = 160
 
 
-def read_statements(text: bytes) -> tuple[Statement, ...]:
+def read_statements(text: bytes) -> tuple[TextStatement, ...]:
     """Return the statements of a message or a description, in order."""
     return find_statements(text.decode("utf-8", "replace"))
 
 
-def compare_statements(statements: Iterable[Statement], facts: StatementFacts) -> list[ComparedStatement]:
+def compare_statements(statements: Iterable[TextStatement], facts: StatementFacts) -> list[ComparedStatement]:
     """Return what records and the diff say about statements."""
     return [compare_statement(statement, facts) for statement in statements]
 
