@@ -236,7 +236,7 @@ _COMMAND = lazy_pattern(
 )
 _NAMED_TEST = lazy_pattern(r"^`(?:Test[A-Z]\w*|test_\w+)(?:\(\))?`$")
 _OUTCOME = lazy_pattern(
-    r"(?<![\w-])(?:pass(?:es|ed|ing)?|succeed(?:s|ed|ing)?|green|clean(?:ly)?|successful(?:ly)?|compliant|happy|"
+    r"(?<![\w-])(?:pass(?:es|ed|ing)?|succeed(?:s|ed|ing)?|green|clean(?:ly)?|success(?:ful(?:ly)?)?|compliant|happy|"
     r"(?:0|zero|no|without(?: any)?) (?:[\w-]+ ){0,2}?(?:issues?|errors?|warnings?|failures?|problems?|"
     r"complaints?|violations?)|"
     r"(?:all )?(?:ok|good)(?=\s*(?:$|[.,;!)|]))|verified|complet(?:e|ed|es) (?:successfully|cleanly)|"
@@ -252,6 +252,13 @@ _SELF_OUTCOME = lazy_pattern(
     r"|types? check\b(?! ?(?:er|ing|s\b)))",
     2,
 )
+_ALL_FIXED = lazy_pattern(
+    r"\ball (?:the |remaining |of the )*(?P<subject>lint|type|build|compil)\w* (?:errors?|issues?|"
+    r"warnings?) (?:are |is |have been |were |now "
+    r"|all )*(?:fixed|resolved|gone)(?!\w)",
+    2,
+)
+_FIXED_GROUPS = {"lint": "lint", "type": "types", "buil": "build", "comp": "build"}
 _BEFORE = lazy_pattern(
     r"(?<![\w-])(?P<outcome>clean|successful|green|(?:0|zero|no)(?: new| remaining)?|pass(?:es|ed)(?: (?:all|the|"
     r"our|its|both|every|ci|existing))*|"
@@ -367,6 +374,10 @@ def _is_denied(before: str) -> bool:
     return _DENIED.search(" ".join(clause.split()[-4:])) is not None
 
 
+_LISTED_TESTS = lazy_pattern(
+    r"(?:\d+ )?(?:(?!run\b|all\b|existing\b|pass\w*)[\w-]+ ){0,5}?tests? (?:for|of|covering)\b(?!.*\bpass)", 2
+)
+"""Checked items that name tests: they were written."""
 _BARE = lazy_pattern(
     r"(?:`[^`\n]+`|(?:(?:all|unit|integration|e2e|the|full) )*(?:tests?|test suite|lint(?:ing|er)?|"
     r"type[- ]?check(?:s|ing)?|build|format(?:ting)?|fmt)"
@@ -391,9 +402,15 @@ def _find_claims(sentence: _Sentence) -> Iterator[_Claim]:
     yield from _find_outcomes_before(plain)
     yield from _find_acts(plain)
     yield from _find_diff_claims(plain, may_order=not sentence.place.is_numbered)
+    if sentence.place.is_checked and (listed := _LISTED_TESTS.match(plain)):
+        yield _Claim(StatementKind.TESTS_WRITTEN, 0, listed.end())
     if (sentence.is_ticked or sentence.place.is_checked or sentence.place.is_tested) and (bare := _BARE.match(plain)):
         subject = _SUBJECT.search(plain)
-        if subject is not None and (sentence.is_ticked or subject.lastgroup == "command"):
+        if (
+            subject is not None
+            and not _NAMED_TEST.match(subject.group())
+            and (sentence.is_ticked or subject.lastgroup == "command")
+        ):
             for kind in _name_subject(subject.group(), subject.lastgroup):
                 is_passed = sentence.is_ticked or kind not in _RAN
                 yield _Claim(kind if is_passed else _RAN[kind], 0, bare.end())
@@ -409,10 +426,16 @@ def _find_outcomes(plain: str) -> Iterator[_Claim]:
         end = next((each for each in outcomes if each.start() >= found.end()), None)
         if end is None or end.start() - found.end() > GAP_CHARACTERS_MAX:
             continue
-        if _joins(plain[found.end() : end.start()], UNKNOWN_WORDS_MAX if end.group()[0].isalnum() else 0):
+        is_tick = not end.group()[0].isalnum()
+        if is_tick and (_NAMED_TEST.match(found.group()) or "|" in plain):
+            continue  # a tick in a table or behind a name may say that the test exists
+        if _joins(plain[found.end() : end.start()], 0 if is_tick else UNKNOWN_WORDS_MAX):
             for kind in kinds:
                 if _suits(kind, end.group(), plain[end.end() :]):
                     yield _Claim(kind, found.start(), end.end())
+    for found in _ALL_FIXED.finditer(plain):
+        for kind in _name_subject(found["subject"], _FIXED_GROUPS[found["subject"].lower()[:4]]):
+            yield _Claim(kind, found.start(), found.end())
     for found in _SELF_OUTCOME.finditer(plain):
         is_types = "check" in found.group().lower()
         yield _Claim(StatementKind.TYPES_PASS if is_types else StatementKind.BUILD_PASSES, found.start(), found.end())
@@ -440,11 +463,11 @@ def _joins(between: str, unknown_max: int) -> bool:
         return False
     if between.lstrip().startswith((". ", "! ", "; ")):
         return False
-    words = [word for word in _WORD.findall(between) if not word.startswith("`")]
+    words = [word for word in _WORD.findall(between) if word[0].isalnum()]
     unknown = [word for word in words if word.lower() not in _FILLER and not word.isdigit()]
     if any(word.lower() in _BREAKS for word in unknown):
         return False
-    return len(unknown) <= unknown_max and words[-1:] != ["to"]
+    return len(unknown) <= unknown_max and (words[-1:] != ["to"] or words[-2:-1] in (["continue"], ["continues"]))
 
 
 _BREAKS = frozenset(
@@ -470,6 +493,8 @@ def _suits(kind: StatementKind, outcome: str, after: str) -> bool:
         ("up", "separation", "code", "commit", "way")
     ):
         return False
+    if word.startswith(("0 ", "zero ", "no ", "without ")) and kind is StatementKind.TESTS_PASS:
+        return word.endswith(("failure", "failures", "error", "errors", "issues", "problems"))
     if word == "verified" and kind in (StatementKind.TESTS_PASS, StatementKind.CHECKS_PASS):
         return False
     if word == "green" and kind not in (
@@ -567,8 +592,9 @@ _WRITTEN = lazy_pattern(
     r"writes|created|creates|included|includes|introduces|introduced|extended|"
     r"extends|expanded|expands|implemented|updated|updates|improved|improves))|"
     r"(?P<order>^(?:\w+(?:\([^)]*\))?!?: ?)?(?:also )?(?:add|update|write|extend|expand|include|create|cover)))\s+"
-    rf"(?P<what>{_QUALIFIER})(?P<noun>tests?|test[- ]cases?|test coverage|subtests?|unit[- ]tests?|specs|"
-    rf"test functions?|test scenarios?|assertions)(?!\w|-|/|\.\w|`)"
+    rf"(?P<what>{_QUALIFIER})(?P<noun>(?:unit[- ])?tests|test[- ]cases?|test coverage|subtests?|specs|"
+    rf"test functions?|test scenarios?|assertions|(?:unit[- ])?test(?=\s*(?:$|[.,;:!)(`—–-]|(?:for|to|that|in|of|on|"
+    rf"which|verif\w+|cover\w+|with|and|so|ensur\w+|around|at|using|when|where|under)\b)))(?!\w|-|/|\.\w|`)"
     r"(?! (?:data|fixtures?|helpers?|files? names?|utils?|utilit\w+|commands?|plans?|frameworks?|flags?|modes?|"
     r"runners?|env\w*|harness\w*|infra\w*|suite name|tasks?|jobs?|scripts?|targets?|steps?|"
     r"stubs?|keys?|tokens?|servers?|clients?|accounts?|users?|pages?|buttons?|results?|output|workflows?|doc\w*|"
@@ -585,7 +611,8 @@ _WRITTEN_PASSIVE = lazy_pattern(
     2,
 )
 _NAMED = lazy_pattern(
-    r"(?<![\w-])(?:[Aa]dded|[Aa]dds|[Ww]rote|^(?:\w+(?:\([^)]*\))?!?: ?)?[Aa]dd) (?:[\w-]+ ){0,2}`?(?:Test[A-Z]\w+|"
+    r"(?<![\w-])(?:[Aa]dded|[Aa]dds|[Ww]rote|[Uu]pdated|"
+    r"^(?:\w+(?:\([^)]*\))?!?: ?)?[Aa]dd) (?:[\w-]+ ){0,2}`?(?:Test[A-Z]\w+|"
     r"test_\w+)\b(?!\.\w|`? (?:helper|fixture|constant|package))"
 )
 _NO_TEST = lazy_pattern(
@@ -607,7 +634,7 @@ _UNCHANGED = lazy_pattern(
     rf"affect(?:s|ed|ing)?|modify(?:ing)?) (?:any |the |existing |runtime |actual |observable |current )*{_BEHAVIOR}"
     r"|pure(?:ly)?(?: a| an)?(?: mechanical)? (?:refactor(?:ing)?|rename|move|cleanup)|refactor(?:ing)? only|"
     r"behaviou?r[- ]preserving|"
-    r"functionally (?:identical|equivalent|unchanged)|preserv(?:es|ed|ing) (?:all |the |existing |"
+    r"functionally unchanged|preserv(?:es|ed|ing) (?:all |the |existing |"
     r"current )*(?:behaviou?r|functionality))(?!\w|-)|\[NFC\]|\(NFC\)|(?<=[,:] )NFC(?=\W*$)",
     2,
 )
@@ -619,7 +646,8 @@ _DOCS_ONLY = lazy_pattern(
     rf"|only (?:the )?{_DOCS}(?: (?:files?|and {_DOCS}))?(?: (?:changes?|updates?|(?:is |are |was |were |has |"
     rf"have |been )*(?:changed|touched|updated|modified|affected|edited)))"
     rf"|(?:this is |these are |it's )?(?:just|purely|only|solely) (?:a )?{_DOCS} (?:changes?|updates?|fix(?:es)?)"
-    r"|no (?:actual |functional |source |real )*code (?:changes?|(?:was |were |is |has been |"
+    r"|(?:(?<=^)|(?<=\()|(?<=[;:] )|(?<=— ))no (?:actual |functional |source |real )*code (?:changes?|(?:was |"
+    r"were |is |has been |"
     r"have been )*(?:changed|touched|modified))"
     r"|no changes? to (?:the |any |actual |source )*code"
     r"|(?:does not|doesn't|do not|don't|did not|didn't|without) (?:chang(?:e|ing)|touch(?:ing)?|"
