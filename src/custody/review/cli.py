@@ -73,7 +73,7 @@ TEST_ROLES: Mapping[str, Role] = MappingProxyType(
     help="Also check this description (- for stdin).",
 )
 @click.option("--from", "source", type=click.File("rb"), metavar="FILE", help="Show the JSON of an earlier review.")
-@click.option("--no-prompts", is_flag=True, help="Leave out the texts of prompts.")
+@click.option("--no-prompts", is_flag=True, help="Leave out prompts that the base branch does not publish.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the card of every hunk.")
 @json_option
 @click.pass_context
