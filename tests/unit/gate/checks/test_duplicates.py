@@ -6,7 +6,16 @@ from msgspec.structs import replace
 from custody.core.paths import Lines
 from custody.dupes import Category, DuplicateVerdict
 from custody.gate.checks import check_duplicates
-from custody.gate.model import CODES, ChangeSpot, GateEvidence, MissingEvidence, Reason, ReasonCode, SimilarChange, VerdictLevel
+from custody.gate.model import (
+    CODES,
+    ChangeSpot,
+    GateEvidence,
+    MissingEvidence,
+    Reason,
+    ReasonCode,
+    SimilarChange,
+    VerdictLevel,
+)
 from custody.gate.rules import GateRules, LevelName
 from tests.unit.gate.builders import a_change, rules_with
 
