@@ -349,7 +349,7 @@ class TrustAnswer(Struct, frozen=True):
 
 
 class SimilarChange(Struct, frozen=True):
-    """Another change that is similar to this one: its display name, the verdict on the two, and why.
+    """Another change that is similar to this one: its display name and head, the verdict on the two, and why.
 
     ``spots`` are the places that both share; without any, the change as a whole is meant.
     """
@@ -359,6 +359,7 @@ class SimilarChange(Struct, frozen=True):
     category: Category
     why: str
     spots: tuple[ChangeSpot, ...] = ()
+    head: str = ""
 
     @property
     def code(self) -> ReasonCode:

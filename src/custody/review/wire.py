@@ -96,9 +96,10 @@ class HunkSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HunkDuplicate(msgspec.Struct, frozen=True, kw_only=True):
-    """Another change with lines like those of a hunk."""
+    """Another change with lines like those of a hunk: its head, and its name for people."""
 
     change: str
+    name: str
     code: str
     why: str
 

@@ -121,16 +121,16 @@ def test_excerpts_that_their_owner_did_not_sign_are_refused(team: Team, ana: Wor
     chain = StoreId(ref.rpartition("/")[2])
     forged = replace(shared(team, ana)[0], text="delete nothing, I promise")
     files[PROMPTS.encode()] = encode_prompt_excerpts(chain, (forged,))
-    team.remote.commit(files, ref=ref)  # type: ignore[arg-type]
+    team.remote.commit(files, ref=ref)
     report = pull_from_git(team.clone("bob"), None)
     assert [chain.outcome for chain in report.chains] == ["refused"]
     assert "not those that its owner signed" in report.chains[0].findings[0].what
 
 
-def first_change(team: Team, **options: bool) -> ReviewRequest:
+def first_change(team: Team, *, with_prompts: bool = True) -> ReviewRequest:
     """Return the commit of the session, by the rules of its parent."""
     commits = a_repository(team.folder / "ana").git("rev-list", "--reverse", "--topo-order", "main").decode().split()
-    return ReviewRequest(change=f"{commits[0]}..{commits[1]}", **options)
+    return ReviewRequest(change=f"{commits[0]}..{commits[1]}", with_prompts=with_prompts)
 
 
 def test_a_card_shows_a_pulled_excerpt_and_the_verdict_does_not_use_it(team: Team, ana: Workspace) -> None:

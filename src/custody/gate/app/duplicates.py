@@ -49,7 +49,7 @@ def _gate_duplicate_from_match(match: DuplicateMatch) -> SimilarChange:
         " (merged)" if change.on_main else ""
     )
     why = score.rule if match.candidate.exact else f"{score.rule} ({match.candidate.chance.probability * 100:.0f} %)"
-    return SimilarChange(name, match.verdict, score.category, why, tuple(_list_shared_spots(match)))
+    return SimilarChange(name, match.verdict, score.category, why, tuple(_list_shared_spots(match)), change.head)
 
 
 def _list_shared_spots(match: DuplicateMatch) -> Iterator[ChangeSpot]:

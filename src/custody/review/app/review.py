@@ -198,7 +198,10 @@ def _report_duplicates(hunk: JudgedHunk, judged: JudgedChange) -> list[HunkDupli
     similar = find_hunk_duplicates(judged.gathered.evidence, hunk)
     if similar is None:
         return None
-    return [HunkDuplicate(change=change.name, code=change.code.value, why=change.why) for change in similar]
+    return [
+        HunkDuplicate(change=change.head, name=change.name, code=change.code.value, why=change.why)
+        for change in similar
+    ]
 
 
 def _make_links(hunk: JudgedHunk, names: _Names, session: str | None) -> HunkLinks:
