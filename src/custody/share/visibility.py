@@ -10,14 +10,14 @@ from msgspec import Struct
 from custody.core.errors import InputError
 from custody.core.record import ChainTip
 from custody.core.wire.body import VERBATIM
-from custody.core.wire.prompt_excerpts import PromptExcerpt, decode_prompt_excerpts
+from custody.core.wire.prompt_excerpts import decode_prompt_excerpts
 from custody.git import Exchange
 from custody.share.chain_exchange import list_own_chain_tips
 from custody.share.git_transport import make_chain_ref, read_shared_excerpts, read_shared_ref
 from custody.share.published_prompts import PromptPolicy, find_prompt_policy, list_published_prompts
 from custody.share.queries import count_records_by_kind
 from custody.share.sync import find_added_service, open_share_exchange, resolve_share_remote
-from custody.share.wire import ChainAtRemote, SharedExcerpt, ShareReport, VisibleChain
+from custody.share.wire import ChainAtRemote, ShareReport, VisibleChain
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
@@ -65,14 +65,10 @@ def _report_chain(
         records=int(tip.seq),
         in_full={kind: count for kind, count in kinds.items() if kind in VERBATIM},
         without_texts={kind: count for kind, count in kinds.items() if kind not in VERBATIM},
-        prompts=[_report_excerpt(excerpt) for excerpt in excerpts[:PROMPTS_SHOWN_MAX]],
+        prompts=excerpts[:PROMPTS_SHOWN_MAX],
         prompts_total=len(excerpts),
         there=_find_chain_there(tip, last),
     )
-
-
-def _report_excerpt(excerpt: PromptExcerpt) -> SharedExcerpt:
-    return SharedExcerpt(excerpt.agent, excerpt.session, excerpt.prompt, excerpt.text)
 
 
 def _find_chain_there(tip: ChainTip, last: _LastExchange) -> ChainAtRemote | None:

@@ -26,6 +26,7 @@ from custody.core.wire.head_statement import (
     StatementEnvelope,
     WitnessEntry,
 )
+from custody.core.wire.prompt_excerpts import PromptExcerpt
 from custody.core.wire.report import IntegrityFinding, Report
 
 # The export: JSON lines that carry chains verbatim, so that an import restores the same bytes.
@@ -442,15 +443,6 @@ class PullReport(SyncReport, frozen=True, kw_only=True, tag="pull"):
     """The chains that a pull took from a remote; a chain that does not verify is refused whole."""
 
 
-class SharedExcerpt(msgspec.Struct, frozen=True):
-    """The beginning of a prompt as others see it."""
-
-    agent: str
-    session: str
-    prompt: str
-    text: str
-
-
 class ChainAtRemote(msgspec.Struct, frozen=True):
     """What a git remote had of a chain at the last push or pull."""
 
@@ -470,7 +462,7 @@ class VisibleChain(msgspec.Struct, frozen=True):
     records: int
     in_full: dict[str, int]
     without_texts: dict[str, int]
-    prompts: list[SharedExcerpt]
+    prompts: list[PromptExcerpt]
     prompts_total: int
     there: ChainAtRemote | None
 

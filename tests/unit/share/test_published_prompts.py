@@ -113,7 +113,7 @@ def test_turning_it_off_removes_every_excerpt(team: Team, ana: Workspace) -> Non
         assert read_prompt_excerpts(store, StoreId(team.ref(ana).rpartition("/")[2])) == b""
 
 
-def test_excerpts_that_their_owner_did_not_sign_are_refused(team: Team, ana: Workspace) -> None:
+def test_forged_excerpts_are_refused(team: Team, ana: Workspace) -> None:
     publish(team)
     push_to_git(ana, None)
     ref = team.ref(ana)

@@ -68,7 +68,7 @@ def encode_prompt_excerpts(store: StoreId, excerpts: tuple[PromptExcerpt, ...]) 
 
 
 def decode_prompt_excerpts(data: bytes, store: StoreId) -> tuple[PromptExcerpt, ...]:
-    """Decode the file of a chain; an ``InputError`` for anything else. No bytes are no excerpts."""
+    """Decode the file of a chain; an ``InputError`` for anything else. Empty data has none."""
     if not data:
         return ()
     try:
