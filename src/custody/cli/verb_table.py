@@ -17,7 +17,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "records": "List records, newest first.",
                 "report": "Write the pages of 'custody serve' as static files.",
                 "review": "Show what to read in a change, the riskiest first.",
-                "search": "Search sessions by words of prompts, commands, files and commits.",
+                "search": "Search sessions by words of prompts, answers, commands, files and commits.",
                 "runs": "List the tests, builds and checks that agents ran, with their results.",
                 "show": "Show one record.",
                 "stats": "Show how many lines agents wrote.",
