@@ -179,7 +179,8 @@ _BUILD_NOUN = r"(?:(?:release |production |clean |full |debug |prod )?builds?|co
 _FORMAT_NOUN = r"(?:fmt|format(?:ting|ter)?(?: checks?)?|gofmt|prettier|rustfmt|code style)"
 _CHECKS_NOUN = (
     r"(?:(?:all|ci|quality|pre-?commit|status|required|local)(?: ci| status| quality| required| local|"
-    r" pre-?commit| github)* checks?|^checks|ci(?:/cd)?|(?:ci )?pipelines?|pre-?commit(?: hooks?)?|everything)"
+    r" pre-?commit| github)* checks?|^checks|ci(?:/cd)?|(?:ci )?pipelines?|pre-?commit(?: hooks?| checks?)|"
+    r"everything)"
 )
 _SUBJECT = lazy_pattern(
     r"(?<![\w:/.-])(?:"
@@ -239,14 +240,14 @@ _OUTCOME = lazy_pattern(
     r"(?<![\w-])(?:pass(?:es|ed|ing)?|succeed(?:s|ed|ing)?|green|clean(?:ly)?|success(?:ful(?:ly)?)?|compliant|happy|"
     r"(?:0|zero|no|without(?: any)?) (?:[\w-]+ ){0,2}?(?:issues?|errors?|warnings?|failures?|problems?|"
     r"complaints?|violations?)|"
-    r"(?:all )?(?:ok|good)(?=\s*(?:$|[.,;!)|]))|verified|complet(?:e|ed|es) (?:successfully|cleanly)|"
+    r"(?:all )?ok(?=\s*(?:$|[.,;!)|]))|verified|complet(?:e|ed|es) (?:successfully|cleanly)|"
     r"(?:is|are|was|were) (?:all )?(?:fine|happy))(?!\w|-)|[✅✓✔☑]",
     2,
 )
 _SELF_OUTCOME = lazy_pattern(
-    r"(?<!\w)(?:(?:code|it|project|everything|package|binary|crate|app|cli|repo|all|tests|branch|which|and|that|"
-    r"now|still|also) "
-    r"(?:now |still |also |all )*(?:compiles?|builds|type-?checks)(?: and \w+)?(?: (?:again|now|cleanly|"
+    r"(?<!\w)(?:(?:code|it|fix|changes?|implementation|refactor(?:ing)?|module|version|project|everything|package|"
+    r"binary|crate|app|cli|repo|all|tests|branch|which|and|that|now|still|also) "
+    r"(?:now |still |also |all )*(?:compile[sd]?|builds|type-?checks)(?: and \w+)?(?: (?:again|now|clean|cleanly|"
     r"successfully|fine|correctly|without|on|for|with|ok)\b|\s*(?:$|[.,;!(]|and\b))"
     r"|^(?:compiles?|builds|type-?checks) (?:clean|cleanly|successfully|fine|without|ok)\b"
     r"|types? check\b(?! ?(?:er|ing|s\b)))",
@@ -290,12 +291,17 @@ _SUPPOSED = lazy_pattern(
     r"to (?:get|have|keep|make|be|see|let|fix|verify|check|confirm|run|pass)|goal|requires?|required|running|"
     r"run these|try|trying|hopefully|would've|why|how|what|"
     r"claim(?:s|ed|ing)?|say(?:s|ing)?|report(?:s|ed)? that|think|believe|suggests?|even though|although|despite|"
-    r"instead of|rather than|previously|earlier|used to|yesterday|initially|originally|baseline|pre-existing|"
-    r"used for|used to)(?!\w)",
+    r"instead of|rather than)(?!\w)",
+    2,
+)
+_PAST = lazy_pattern(
+    r"(?<!\w)(?:previous(?:ly)?(?! failing)|earlier|yesterday|initially|originally|baseline|pre-existing|"
+    r"used (?:for|to))"
+    r"(?!\w)",
     2,
 )
 _LATER = lazy_pattern(
-    r"^[^.;]{0,60}?(?<!\w)(?:except|apart from|other than|besides|aside from|if|unless|until|once|before|"
+    r"^[^.;]{0,25}?(?<!\w)(?:except|apart from|other than|besides|aside from|if|unless|until|once|before|"
     r"only when|even though|even when|even if|because they|"
     r"because it|since they|since it|but (?:it|they|the \w+) (?:shouldn't|don't|doesn't|fails?))(?!\w)",
     2,
@@ -320,6 +326,7 @@ _FILLER = frozenset(
     "scenarios matrix".split()
 )
 _WORD = lazy_pattern(r"`[^`]*`|[\w'/-]+")
+_NUMBER = lazy_pattern(r"\d+(?:/\d+)?$")
 UNKNOWN_WORDS_MAX = 2
 GAP_CHARACTERS_MAX = 110
 _PARENTHESES = lazy_pattern(r"\([^()]*\)")
@@ -335,7 +342,7 @@ def _find_kinds(sentence: _Sentence) -> dict[StatementKind, bool]:
         for claim in _find_claims(sentence)
         if (place.is_checked or not _is_supposed(plain[: claim.start]))
         and not _is_denied(plain[: claim.start])
-        and not _LATER.match(plain[claim.end :])
+        and not _LATER.match(_PARENTHESES.sub(" ", plain[claim.end :]))
     ]
     kinds: dict[StatementKind, bool] = {}
     for claim in claims:
@@ -355,9 +362,12 @@ def _is_more_exact(claim: _Claim, other: _Claim) -> bool:
 
 def _is_supposed(before: str) -> bool:
     """Return whether the words before a claim make it a condition, a wish, a plan or a report of others."""
-    return _SUPPOSED.search(before) is not None or _ORDER.match(before) is not None
+    if _SUPPOSED.search(before) is not None or _ORDER.match(before) is not None:
+        return True
+    return _PAST.search(_CLAUSE_END.split(_PARENTHESES.sub(" ", before))[-1]) is not None
 
 
+_CLAUSE_END = lazy_pattern(r"[,;:—–|]|\s-\s|\)|\bbut\b|\band\b", 2)
 _ORDER = lazy_pattern(
     r"\s*(?:run|re-?run|execute|verify|check|ensure|test|confirm|fix|wait|keep|make|try|watch|see|"
     r"validate)\s(?!s\b)",
@@ -464,14 +474,15 @@ def _joins(between: str, unknown_max: int) -> bool:
     if between.lstrip().startswith((". ", "! ", "; ")):
         return False
     words = [word for word in _WORD.findall(between) if word[0].isalnum()]
-    unknown = [word for word in words if word.lower() not in _FILLER and not word.isdigit()]
+    unknown = [word for word in words if word.lower() not in _FILLER and not _NUMBER.match(word)]
     if any(word.lower() in _BREAKS for word in unknown):
         return False
     return len(unknown) <= unknown_max and (words[-1:] != ["to"] or words[-2:-1] in (["continue"], ["continues"]))
 
 
 _BREAKS = frozenset(
-    "fail fails failed failing failure failures error errors broken break breaks flaky skipped skip by which who "
+    "either previous earlier last fail fails failed failing failure failures error errors broken break breaks "
+    "flaky skipped skip by which who "
     "where while"
     " than via calls call param parameter argument parameters arguments context value values through function method"
     " removed deleted pass-through nil null true false".split()
@@ -513,6 +524,8 @@ def _find_outcomes_before(plain: str) -> Iterator[_Claim]:
         counted = outcome.split()[0] in ("0", "zero", "no")
         if counted != (rest is not None and "run" not in rest) or (outcome == "passing" and found.start() > 0):
             continue
+        if not counted and subject.startswith(("build", "compil")) and rest is None:
+            continue  # a clean build is also a build from scratch
         for pattern, kind in _SUBJECT_WORDS:
             if pattern.search(subject):
                 yield _Claim(kind, found.start(), found.end())
@@ -591,8 +604,10 @@ _WRITTEN = lazy_pattern(
     r"(?<![\w-])(?:(?P<verb>(?:also |i |we |i've |we've |have |has |and |then )*(?:added|adds|wrote|written|"
     r"writes|created|creates|included|includes|introduces|introduced|extended|"
     r"extends|expanded|expands|implemented|updated|updates|improved|improves))|"
-    r"(?P<order>^(?:\w+(?:\([^)]*\))?!?: ?)?(?:also )?(?:add|update|write|extend|expand|include|create|cover)))\s+"
-    rf"(?P<what>{_QUALIFIER})(?P<noun>(?:unit[- ])?tests|test[- ]cases?|test coverage|subtests?|specs|"
+    r"(?P<order>^(?:`[^`]{1,40}`\s*[—–:-]*\s*)?(?:\w+(?:\([^)]*\))?!?: ?)?(?:also )?(?:add|update|write|extend|"
+    r"expand|include|create|cover)))\s+"
+    rf"(?P<what>{_QUALIFIER})(?P<noun>(?:unit[- ])?tests|test[- ](?:cases?|files|expectations|assertions)|"
+    rf"test coverage|subtests?|specs|"
     rf"test functions?|test scenarios?|assertions|(?:unit[- ])?test(?=\s*(?:$|[.,;:!)(`—–-]|(?:for|to|that|in|of|on|"
     rf"which|verif\w+|cover\w+|with|and|so|ensur\w+|around|at|using|when|where|under)\b)))(?!\w|-|/|\.\w|`)"
     r"(?! (?:data|fixtures?|helpers?|files? names?|utils?|utilit\w+|commands?|plans?|frameworks?|flags?|modes?|"
@@ -603,8 +618,10 @@ _WRITTEN = lazy_pattern(
     2,
 )
 _WRITTEN_PASSIVE = lazy_pattern(
-    r"(?<![\w-])(?:(?:new |unit |integration |regression |e2e )*tests? (?:cases |coverage |scenarios )?(?:(?:is|"
-    r"are|was|were|have been|has been|also) )?(?:added|written|included|extended|updated)(?! (?:with|in `?docs))"
+    r"(?<![\w-])(?:(?:(?:new |unit |integration |regression |e2e )*(?:tests|test cases|test coverage)|(?:new |"
+    r"unit |regression )+test|^tests?)"
+    r" (?:(?:is|are|was|were|have been|has been|also) )?(?:added|written|included|extended|updated)(?! (?:with|"
+    r"in `?docs))"
     r"|(?:is|are|now|fully|also) covered by (?:[\w-]+ ){0,3}tests?|with (?:new |unit |full |comprehensive |"
     r"regression )+tests|\d+ new (?:[\w-]+ ){0,2}tests?|^new tests?(?: files?| cases?| functions?)?(?=\s*(?:$|"
     r"[:(`—–-])))(?!\w)",
@@ -621,6 +638,7 @@ _NO_TEST = lazy_pattern(
     2,
 )
 _BEHAVIOR = r"(?:behaviou?rs?|functionality|logic|semantics)"
+_SAME = r"(?:unchanged|preserved|unaffected|(?:the same|identical)(?: (?:as|to) before)?(?=\s*(?:$|[.,;)—–])))"
 _UNCHANGED = lazy_pattern(
     r"(?<![\w-])(?:(?:no|zero|without(?: any)?) (?:intended |actual |user[- ](?:visible|facing) |other |real |"
     r"runtime |observable |intentional |production |net |code or )*(?:behaviou?r(?:al)?|functional(?:ity)?|"
@@ -628,14 +646,13 @@ _UNCHANGED = lazy_pattern(
     rf"|no changes? (?:in|to|of) (?:the |any |existing |runtime |actual |production |observable )*{_BEHAVIOR}"
     rf"|non-functional changes?|no user[- ](?:visible|facing) changes?"
     rf"|^(?:the |all |existing |current |overall |runtime |user-facing )*{_BEHAVIOR} (?:is |are |remains? |"
-    rf"stays? |was |were |has been |itself is |completely |otherwise )*(?:unchanged|the same|identical|preserved|"
-    rf"unaffected)"
+    rf"stays? |was |were |has been |itself is |completely |otherwise )*{_SAME}"
     rf"|(?:does not|doesn't|do not|don't|did not|didn't|not|without) (?:chang(?:e|es|ed|ing)|alter(?:s|ed|ing)?|"
     rf"affect(?:s|ed|ing)?|modify(?:ing)?) (?:any |the |existing |runtime |actual |observable |current )*{_BEHAVIOR}"
     r"|pure(?:ly)?(?: a| an)?(?: mechanical)? (?:refactor(?:ing)?|rename|move|cleanup)|refactor(?:ing)? only|"
     r"behaviou?r[- ]preserving|"
-    r"functionally unchanged|preserv(?:es|ed|ing) (?:all |the |existing |"
-    r"current )*(?:behaviou?r|functionality))(?!\w|-)|\[NFC\]|\(NFC\)|(?<=[,:] )NFC(?=\W*$)",
+    r"functionally unchanged|(?:maintain|preserv)(?:s|es|ed|ing) (?:all |the |its |existing |"
+    r"identical |current )*(?:behaviou?r|functionality))(?!\w|-)|\[NFC\]|\(NFC\)|(?<=[,:] )NFC(?=\W*$)",
     2,
 )
 _DOCS = r"(?:docs?|documentation|readmes?|comments?|docstrings?|markdown)"
