@@ -143,7 +143,7 @@ function content(
     if (present.length) facts.append(element("dt", {}, name), element("dd", {}, ...present));
   };
   if (about) {
-    fact("Agent", about.agent && link(places.agents[about.agent] ?? null, about.agent), about.model && `, ${about.model}`);
+    fact("Agent", about.agent && link(places.agents[about.agent] ?? null, about.title), about.model && `, ${about.model}`);
     fact("Share", about.share);
     fact("Certainty", about.sure && bars(about.sure), about.sure && ` ${about.sure}`);
     if (about.session !== undefined) {

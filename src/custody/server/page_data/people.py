@@ -1,9 +1,11 @@
 """People and a change: who read its hunks, and trust in the agents whose lines it has."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from custody.dupes.app.indexed_changes import format_change_range
-from custody.people.reads import list_change_reads
+from custody.people.reads import find_recorded_reads, list_change_reads
 from custody.people.wire import ReadReport
 from custody.server.app.questions import require_project_repository
 from custody.server.page_data.changes import find_change_for_page
@@ -38,6 +40,14 @@ def read_change_people(workspace: Workspace, name: str) -> ChangePeople:
     text = name if ".." in name else format_change_range(here, find_change_for_page(workspace, name))
     change = resolve_change_range(here.repository, text)
     return ChangePeople(f"{change.base}..{change.head}", list_change_reads(here, text), list_change_agents(here, text))
+
+
+def find_own_reads(workspace: Workspace, hunks: Iterable[str], person: str) -> frozenset[str]:
+    """Return those of these hunks that a person read, by the records of now."""
+    if not workspace.exists():
+        return frozenset()
+    with workspace.reading() as store:
+        return frozenset(read.view.hunk for read in find_recorded_reads(store, hunks) if read.view.person == person)
 
 
 def list_change_agents(workspace: Workspace, name: str) -> tuple[ChangeAgent, ...]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from custody.attribution.wire import Attribution, CompetingClaim, SignalReport
 from custody.core.plural import count_noun
+from custody.intake.settings.agent_table import get_agent_title
 from custody.server.page_data.files import BlamePageFile, FileCommit
 from custody.server.pages.charts import BarPart
 from custody.server.pages.code import render_code_line
@@ -123,6 +124,7 @@ class FileLines:
         facts: dict[str, Any] = {
             "kind": attribution.kind,
             "agent": attribution.agent,
+            "title": _name_author(attribution),
             "model": attribution.model_id,
             "share": format_percent(attribution.share) if attribution.kind == "mixed" else None,
             "sure": None if attribution.tier is None else attribution.certainty,
@@ -272,6 +274,12 @@ def _limit_page_line_length(texts: Sequence[str]) -> int:
     if sum(min(len(text), TEXT_CHARACTERS_MAX) for text in texts) <= PIECE_CHARACTERS_MAX:
         return TEXT_CHARACTERS_MAX
     return max(LINE_CHARACTERS_LEAST, PIECE_CHARACTERS_MAX // len(texts))
+
+
+def _name_author(attribution: Attribution) -> str:
+    """Return the author of a block as a person reads it."""
+    title = "Agent" if attribution.agent is None else get_agent_title(attribution.agent)
+    return {"agent": title, "mixed": f"{title} + person", "person": "Person"}.get(attribution.kind, "Unknown")
 
 
 def _describe_search_for_page(attribution: Attribution) -> str | None:

@@ -9,6 +9,7 @@ from custody.core.ids import CallId
 from custody.core.wire.time import format_timestamp
 from custody.graph.app.call_tree import CallRow
 from custody.graph.app.session_spans import span_id_from_call
+from custody.intake.settings.agent_table import get_agent_title
 from custody.server.page_data.session_lines import count_session_lines
 from custody.server.page_data.sessions import ROWS_MAX, poll_session_for_page, read_session_list_page, read_session_page
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
@@ -135,7 +136,7 @@ def view_session_lines(workspace: Workspace, params: PageParams) -> PageView:
 def _make_session_title(prompt: str | None, session: str, agent: str) -> str:
     """Return the start of the first prompt, or the name of the session."""
     first = shorten_page_text(prompt or "", TITLE_CHARACTERS)
-    return first or f"Session {shorten_digest(session)} of {agent}"
+    return first or f"Session {shorten_digest(session)} of {get_agent_title(agent)}"
 
 
 def _make_timeline_page(rows: Sequence[TimelineRow], params: PageParams) -> TimelinePage:

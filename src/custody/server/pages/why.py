@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from custody.core.errors import InputError
+from custody.intake.settings.agent_table import get_agent_title
 from custody.runs.cli import describe_tests
 from custody.server.page_data.files import can_show_disk_page, explain_line_for_page, read_context_lines
 from custody.server.pages.blame import LINE_MAX, make_file_link_fields, read_file_place, view_missing_repository
@@ -100,11 +101,12 @@ def _summarize_why_page(report: WhyReport) -> str:
     attribution = line.attribution
     if attribution.kind == "none":
         return "Unknown author: no evidence either way."
+    title = "An agent" if attribution.agent is None else get_agent_title(attribution.agent)
     if attribution.kind == "person":
-        return f"A person wrote this line, changing what {attribution.agent} had written."
+        return f"A person wrote this line, changing what {title} had written."
     part = "" if attribution.kind == "agent" else f"{attribution.share:.0%} of "
     certainty = "" if attribution.tier is None else f": {attribution.certainty}"
-    return f"{attribution.agent} wrote {part}this line{certainty}."
+    return f"{title} wrote {part}this line{certainty}."
 
 
 def _view_why_form(workspace: Workspace, file: str | None, rev: str | None) -> PageView:
