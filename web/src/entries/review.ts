@@ -1,5 +1,5 @@
 // The review of a change: keys move through the hunks, and x marks one as read, by its patch identity, so that a changed
-// hunk is unread again. Where the reader may write, a mark becomes a record, which cannot be taken back; else the
+// hunk is unread again. Where the reader may write, a mark becomes a record, which stays; else the
 // browser keeps it.
 
 const KEY = "custody-read";

@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from custody.attribution.wire import Attribution, CompetingClaim, SignalReport
 from custody.core.plural import count_noun
-from custody.intake.settings.agent_table import get_agent_title
 from custody.server.page_data.files import BlamePageFile, FileCommit
 from custody.server.pages.charts import BarPart
 from custody.server.pages.code import render_code_line
 from custody.server.pages.phrases import (
     TEXT_CHARACTERS_MAX,
     escape_page_text,
+    format_agent_title,
     format_day,
     format_percent,
     shorten_page_text,
@@ -278,7 +278,7 @@ def _limit_page_line_length(texts: Sequence[str]) -> int:
 
 def _name_author(attribution: Attribution) -> str:
     """Return the author of a block as a person reads it."""
-    title = "Agent" if attribution.agent is None else get_agent_title(attribution.agent)
+    title = "Agent" if attribution.agent is None else format_agent_title(attribution.agent)
     return {"agent": title, "mixed": f"{title} + person", "person": "Person"}.get(attribution.kind, "Unknown")
 
 

@@ -16,7 +16,6 @@ from msgspec import Struct
 from custody import __version__
 from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun, noun_for_count
-from custody.intake.settings.agent_table import get_agent_title
 from custody.server.pages import charts, phrases
 from custody.server.pages.icons import render_icon
 from custody.server.pages.page import Page, PageView
@@ -219,9 +218,9 @@ def load_template_environment() -> Environment:
     )
     environment.globals.update(icon=render_icon)
     environment.filters.update(
-        agent_title=get_agent_title,
+        agent_title=phrases.format_agent_title,
         short=shorten_page_text,
-        ucfirst=lambda text: f"{text[:1].upper()}{text[1:]}",
+        ucfirst=phrases.capitalize_sentence,
         decoded=_decode_name,
     )
     return environment
