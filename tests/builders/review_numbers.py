@@ -46,11 +46,8 @@ def _hunk_on_page(body: str) -> Numbers:
     level = re.search(r'class="level \w+">(\w+)<', head)
     counts = re.search(r"\+([\d,]+) −([\d,]+)", words)
     assert level and counts, words
-    found = {
-        "level": level[1].lower(),
-        "added": int(counts[1].replace(",", "")),
-        "removed": int(counts[2].replace(",", "")),
-    }
+    added, removed = (int(count.replace(",", "")) for count in counts.groups())
+    found: Numbers = {"level": level[1].lower(), "added": added, "removed": removed}
     if '<aside class="proof' not in rest:
         return found
     card = rest.partition('<aside class="proof')[2]
@@ -63,8 +60,6 @@ def _hunk_on_page(body: str) -> Numbers:
         found["more_prompts"] = int(more[1])
     edited = text_of(card.partition("<dt>Edited</dt>")[2].partition("</dd>")[0])
     if call := re.search(r"call (\d+)(?: of (\d+))?", edited):
-        r"call (\d+)(?: of (\d+))?", text_of(card.partition("<dt>Edited</dt>")[2].partition("</dd>")[0])
-    ):
         found["call"] = (int(call[1]), int(call[2] or 0))
     return found
 
