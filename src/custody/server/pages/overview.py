@@ -184,7 +184,7 @@ def view_overview(workspace: Workspace, params: PageParams) -> PageView:
         template="overview.html",
         fields={
             "overview": read_overview_page(workspace),
-            "sessions": read_session_list_page(workspace, limit=SESSIONS_SHOWN, note=params.note).items,
+            "sessions": read_session_list_page(workspace, limit=SESSIONS_SHOWN).items,
             "changes": changes,
             "rows": sort_by_action(changes.items, verdicts),
             "verdicts": verdicts,
