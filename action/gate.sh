@@ -46,7 +46,7 @@ judge() { "$custody" gate "$range" --description "$work/description" "$@"; }
 status=0
 judge --json > "$work/verdict.json" || status=$?
 [[ $status -le 1 ]] || fail "custody failed with exit status $status"
-# The review may be uploaded for a comment, so it has no texts of prompts.
+# The review may be uploaded for a comment, so it has no prompts that the base branch does not publish.
 if "$custody" review "$range" --description "$work/description" --no-prompts --json > "$work/review.json"; then
   "$custody" review --from "$work/review.json" --format markdown >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" || true
   if [[ "${CUSTODY_ANNOTATIONS:-true}" == true ]]; then
