@@ -26,9 +26,9 @@ _IDS = ("references", "commits", "picked", "reverted")
 _MINHASHES = ("minhash", "intent", "structure")
 _HEAD = struct.Struct(f"<{len(_MINHASHES) + len(_SETS) + len(_IDS)}H")
 """Bytes of each MinHash, and words of each set and each list of ids."""
-_FIXED = struct.Struct("<qqIIIIB")
+_FIXED = struct.Struct("<qqqIIIIB")
 """The exact hashes, the counts, the flags."""
-_BOT, _RELEASE, _PRODUCTION, _WHOLE = 1, 2, 4, 8
+_BOT, _RELEASE, _PRODUCTION, _WHOLE, _INVERSE = 1, 2, 4, 8, 16
 _COUNT_MAX = 2**32 - 1
 
 
@@ -43,6 +43,7 @@ def pack_signature(signature: Signature) -> bytes:
         + _RELEASE * signature.is_release
         + _PRODUCTION * (signature.prod_hash is not None)
         + _WHOLE * (signature.whole_hash is not None)
+        + _INVERSE * (signature.inverse_hash is not None)
     )
     counts = (signature.added, signature.removed, signature.prod_changed, signature.renamed)
     return b"".join(
@@ -51,6 +52,7 @@ def pack_signature(signature: Signature) -> bytes:
             _FIXED.pack(
                 signature.prod_hash or 0,
                 signature.whole_hash or 0,
+                signature.inverse_hash or 0,
                 *(min(count, _COUNT_MAX) for count in counts),
                 flags,
             ),
@@ -64,7 +66,7 @@ def unpack_signature(data: bytes) -> Signature:
     """Return the signature that ``pack_signature`` packed; raises ``StoreError`` if the bytes are damaged."""
     try:
         lengths = _HEAD.unpack_from(data)
-        production, whole, added, removed, changed, renamed, flags = _FIXED.unpack_from(data, _HEAD.size)
+        production, whole, inverse, added, removed, changed, renamed, flags = _FIXED.unpack_from(data, _HEAD.size)
         at = _HEAD.size + _FIXED.size
         minhashes: list[bytes | None] = []
         for length in lengths[: len(_MINHASHES)]:
@@ -88,6 +90,7 @@ def unpack_signature(data: bytes) -> Signature:
     return Signature(
         prod_hash=production if flags & _PRODUCTION else None,
         whole_hash=whole if flags & _WHOLE else None,
+        inverse_hash=inverse if flags & _INVERSE else None,
         minhash=minhashes[0],
         intent=minhashes[1],
         structure=minhashes[2],

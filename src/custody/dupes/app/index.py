@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from custody.dupes.app.change_reader import (
     serialize_dedupe_rules,
     sketch_change_batch,
 )
+from custody.dupes.app.life import store_change_lives
 from custody.dupes.app.search import index_rows_from_sketch
 from custody.dupes.app.select import REFS, resolve_change_refs, select_changes
 from custody.dupes.model import ChangeRow
@@ -68,11 +69,15 @@ def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport
             with store.writing():
                 tables.forget()
         known = tables.list_change_ends(OWN)
-        fresh = [ref for ref in dict.fromkeys(refs) if (ref.base, ref.head) not in known]
+        named = {head for _, head, on_main in tables.list_heads(OWN) if not on_main}
+        fresh = [ref for ref in dict.fromkeys(refs) if not _is_known(ref, known, named)]
         workspace.progress.start("indexing changes", len(fresh))
         workers = request.workers or max(1, min(os.cpu_count() or 1, -(-len(fresh) // BATCH)))
         changes = sketch_changes(str(repository.git_dir), fresh, rules, workers=workers, backend=request.backend)
         count = index_changes(store, changes, workspace.progress.step)
+        if selection is not None:
+            with store.writing():
+                store_change_lives(tables, selection)
         unread = tables.list_unread(OWN)
         total = tables.count()
     unread_refs = [
@@ -89,6 +94,11 @@ def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport
         unread_count=len(unread_refs) + len(unread),
         signature_version=SIGNATURE_VERSION,
     )
+
+
+def _is_known(ref: ChangeRef, known: Collection[tuple[str, str]], named: Collection[str]) -> bool:
+    """Return whether a change is indexed; the same head under another name is the same change."""
+    return (ref.base, ref.head) in known or (not ref.on_main and ref.head in named)
 
 
 def sketch_changes(
@@ -149,6 +159,10 @@ def index_sketched_change(store: Store, change: SketchedChange) -> int:
         on_main=ref.on_main,
         version=SIGNATURE_VERSION,
         signature=pack_signature(change.sketch.signature),
+        author=change.author[:TITLE_CHARS_MAX],
+        target=ref.target,
+        state="merged" if ref.merged else "open",
+        merged=ref.merged,
     )
     tables.put(row, exact, terms)
     tables.delete_unread(OWN, ref.base, ref.head)

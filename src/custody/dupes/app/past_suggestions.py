@@ -10,6 +10,8 @@ from custody.dupes.queries import DupesTables, EvidenceRow
 from custody.dupes.wire import DupesEvidence
 from custody.store import Store
 
+_RELATIONS = frozenset(relation.value for relation in Relation)
+
 
 class PastSuggestion(Struct, frozen=True, kw_only=True):
     """What a search found about two changes; ``id`` names its evidence, ``title`` is the other change's.
@@ -52,6 +54,6 @@ def _suggestion_from_evidence(id_: str, evidence: DupesEvidence) -> PastSuggesti
         title=evidence.other.title,
         verdict=DuplicateVerdict(evidence.says),
         category=Category(evidence.category),
-        relations=tuple(Relation(relation.relation) for relation in evidence.relations),
+        relations=tuple(Relation(name) for found in evidence.relations if (name := found.relation) in _RELATIONS),
         is_exact=bool(evidence.exact),
     )
