@@ -137,7 +137,13 @@ def index_changes_command(  # noqa: PLR0913 - one argument for each option
 
     ranges_read = tuple(line.strip() for line in from_file or () if line.strip() and not line.startswith("#"))
     request = IndexRequest(
-        refs=refs, ranges=ranges + ranges_read, commits=not no_commits, workers=workers, backend=backend, rebuild=anew
+        refs=refs,
+        ranges=ranges + ranges_read,
+        commits=not no_commits,
+        workers=workers,
+        backend=backend,
+        rebuild=anew,
+        needs_match=bool(refs),
     )
     report = dupes_index(open_command_workspace(ctx, repo), request)
     return print_command_report(report, _render_index(report), as_json=as_json)

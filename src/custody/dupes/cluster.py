@@ -1,10 +1,10 @@
 """Clusters of changes, made from links between pairs so that one weak link cannot join two clusters.
 
-Changes that are called duplicates form a group, so that a cluster has every duplicate of its changes. Linked groups form a component, and a
-component is split into stars. The group with the most links is the center. Its star has the groups linked to it, except
-those that are linked more strongly to others. Further groups join if they are linked to enough of the star. The rest is
-split in the same way. So every member of a cluster is linked to the center or to a good share of the star, never only
-to the end of a chain.
+Changes that are called duplicates form a group, so that a cluster has every duplicate of its changes. Linked groups
+form a component, and a component is split into stars. The group with the most links is the center. Its star has the
+groups linked to it, except those that are linked more strongly to others. Further groups join if they are linked to
+enough of the star. The rest is split in the same way. So every group of a cluster is linked to the center or to a good
+share of the star, never only to the end of a chain.
 """
 
 import math

@@ -123,7 +123,8 @@ def decide_pair(evidence: PairEvidence, rules: DedupeRules) -> PairDecision:
 def _decide_by_answer(evidence: PairEvidence, answer: PersonAnswer, by_content: PairDecision) -> PairDecision:
     verdict, category = _BY_ANSWER[answer.answer]
     is_claim = verdict in _CLAIMS
-    if evidence.is_identical and verdict is not DuplicateVerdict.COMPETING:
+    if evidence.is_identical:
+        verdict = DuplicateVerdict.DUPLICATE if is_claim else verdict
         category = Category.SAME_CHANGE
     dispute = ", an earlier answer disagrees" if answer.is_disputed else ""
     return PairDecision(

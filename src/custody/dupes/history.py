@@ -139,7 +139,7 @@ def _extend_main_line(graph: Graph, line: dict[CommitSha, int], tip: CommitSha) 
 def _find_arrivals(
     graph: Graph, path: Iterable[CommitSha], line: Mapping[CommitSha, int], arrived: dict[CommitSha, CommitSha]
 ) -> None:
-    """Add the commits beside a line, each with the commit of the line that first reaches it; ``path`` is oldest first."""
+    """Add the commits beside a line with the commit of the line that first reaches each; ``path`` is oldest first."""
     for merge in path:
         open_ends = [sha for sha in graph.get(merge, ())[1:] if sha not in line and sha not in arrived]
         while open_ends:

@@ -47,6 +47,8 @@ class Relation(Enum):
     RELANDED_AS = "relanded as"
     BACKPORT_OF = "backport of"
     BACKPORTED_AS = "backported as"
+    REPLACES = "replaces"
+    REPLACED_BY = "replaced by"
     SUPERSET_OF = "superset of"
     SUBSET_OF = "subset of"
     SERIES_WITH = "in a series with"
@@ -66,6 +68,7 @@ _REVERSES = {
         (Relation.REVERT_OF, Relation.REVERTED_BY),
         (Relation.RELAND_OF, Relation.RELANDED_AS),
         (Relation.BACKPORT_OF, Relation.BACKPORTED_AS),
+        (Relation.REPLACES, Relation.REPLACED_BY),
         (Relation.SUPERSET_OF, Relation.SUBSET_OF),
     )
     for relation, reverse in ((one, other), (other, one))

@@ -171,6 +171,15 @@ class DupesTables:
         rows = self._db.rows("SELECT name, change FROM dupe_name WHERE repo = ? ORDER BY name", (repo,))
         return {str(name): integer_from_sql(change) for name, change in rows}
 
+    def find_named(self, repo: str, name: str) -> list[ChangeRow]:
+        """Return the change that a ref named last; empty if the ref is unknown."""
+        rows = self._db.rows(
+            f"SELECT {_CHANGE} FROM dupe_change WHERE id ="
+            " (SELECT change FROM dupe_name WHERE dupe_name.repo = ? AND dupe_name.name = ?)",
+            (repo, name),
+        )
+        return [_change_row_from_sql(row) for row in rows]
+
     def list_names_of(self, changes: Iterable[int]) -> dict[int, list[str]]:
         """Return the refs that named each of these changes last."""
         names: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Relations of changes beyond similarity, each in both directions: merge, stack, revert, reland, backport, part, series.
+"""Relations of changes beyond similarity, in both directions: merge, stack, revert, reland, backport, part, series.
 
 A relation explains why two changes are similar, so they are not duplicates.
 """
@@ -137,6 +137,7 @@ class RelatedChange(Struct, frozen=True, kw_only=True):
     target: str = ""
     is_trunk: bool = True
     merged: str = ""
+    is_closed: bool = False
     was_reverted: bool = False
 
 
@@ -195,6 +196,7 @@ def _find_relations_of_later(pair: ChangePair, rules: DedupeRules) -> Iterator[R
     else:
         yield from _find_repeat_relation(pair)
     yield from _find_revert_relation(pair)
+    yield from _find_replacement(pair)
     yield from _find_part_relation(pair, rules)
     yield from _find_series_relation(pair)
 
@@ -253,6 +255,14 @@ def _find_revert_relation(pair: ChangePair) -> Iterator[RelationReason]:
     elif not is_inverse and this.reverted & other.commits:
         says = ", its title says so" if is_revert_title(pair.this.title) else ""
         yield Relation.REVERT_OF, f"its message names a commit of the other{says}"
+
+
+def _find_replacement(pair: ChangePair) -> Iterator[RelationReason]:
+    """Yield that an author opened a closed change again, under another name."""
+    this, other = pair.this, pair.other
+    is_again = pair.is_same or _fold(this.title) == _fold(other.title)
+    if other.is_closed and not this.is_closed and is_again and _has_same_author(this, other):
+        yield Relation.REPLACES, "its author closed the other"
 
 
 def _find_part_relation(pair: ChangePair, rules: DedupeRules) -> Iterator[RelationReason]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from custody.core.errors import InputError
 from custody.dupes.app.change_reader import (
     OWN,
     ChangeBatch,
@@ -43,7 +44,10 @@ UNREAD_SHOWN_MAX = 20
 
 
 class IndexRequest(Struct, frozen=True, kw_only=True):
-    """What to index: matching refs, ranges, commits of main; ``rebuild`` deletes the index first."""
+    """What to index: matching refs, ranges, commits of main; ``rebuild`` deletes the index first.
+
+    With ``needs_match``, a pattern that matches no ref is an ``InputError``.
+    """
 
     refs: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
@@ -51,6 +55,7 @@ class IndexRequest(Struct, frozen=True, kw_only=True):
     workers: int | None = None
     backend: Backend = "processes"
     rebuild: bool = False
+    needs_match: bool = False
 
 
 def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport:
@@ -62,6 +67,9 @@ def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport
     selection = (
         select_changes(repository, patterns, rules, commits=request.commits and not ranges) if patterns else None
     )
+    if selection is not None and selection.unmatched and request.needs_match:
+        hint = "* and ? match any characters of a name, ** any folders; 'git for-each-ref' lists the refs"
+        raise InputError(f"no ref matches '{selection.unmatched[0]}'", hint=hint)
     refs = (*(selection.changes if selection else ()), *ranges)
     with workspace.writing() as store:
         tables = DupesTables(store)

@@ -48,6 +48,7 @@ class ComparedChange(Struct, frozen=True, kw_only=True):
     names: frozenset[str] = frozenset()
     target: str = ""
     merged: str = ""
+    is_closed: bool = False
     onto: CommitSha = NO_COMMIT
 
 
@@ -75,6 +76,7 @@ def compare_row(row: ChangeRow, signature: Signature, names: Iterable[str] = ())
         names=frozenset((row.name, *names)),
         target=row.target,
         merged=row.merged,
+        is_closed=row.state == "closed",
     )
 
 
@@ -173,6 +175,7 @@ class PairJudge:
             target=target,
             is_trunk=target in ("", self._mains.trunk),
             merged=change.merged,
+            is_closed=change.is_closed,
             was_reverted=is_same and self._was_reverted(change),
         )
 

@@ -10,7 +10,8 @@ from custody.dupes.queries import DupesTables, EvidenceRow
 from custody.dupes.wire import DupesEvidence
 from custody.store import Store
 
-_RELATIONS = frozenset(relation.value for relation in Relation)
+RETIRED = ("already on main",)
+"""Relations of earlier versions that explain nothing: such a change is a duplicate."""
 
 
 class PastSuggestion(Struct, frozen=True, kw_only=True):
@@ -54,6 +55,6 @@ def _suggestion_from_evidence(id_: str, evidence: DupesEvidence) -> PastSuggesti
         title=evidence.other.title,
         verdict=DuplicateVerdict(evidence.says),
         category=Category(evidence.category),
-        relations=tuple(Relation(name) for found in evidence.relations if (name := found.relation) in _RELATIONS),
+        relations=tuple(Relation(found.relation) for found in evidence.relations if found.relation not in RETIRED),
         is_exact=bool(evidence.exact),
     )

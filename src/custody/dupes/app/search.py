@@ -102,7 +102,8 @@ class ChangeSearch:
     ) -> SearchResult:
         """Return the changes indexed up to ``until`` that match best, except ``without`` and superseded pushes.
 
-        The ``wanted`` changes are always compared.         ``counts`` repeats an earlier search with the term frequencies of that time.
+        The ``wanted`` changes are always compared. ``counts`` repeats an earlier search with the term frequencies of
+        that time.
         """
         until = self._tables.newest() if until is None else until
         counts = self._tables.counts(select_query_terms(sketch.terms)) if counts is None else counts

@@ -10,7 +10,7 @@ from custody.core.ids import CommitSha
 from custody.core.paths import matches_path_pattern
 from custody.core.patterns import lazy_pattern
 from custody.core.structs import hash_struct
-from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, ChangeRef
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, OWN, ChangeRef
 from custody.dupes.history import Graph, History, order_own_commits
 from custody.dupes.model import ChangeRow
 from custody.dupes.queries import DupesTables
@@ -43,7 +43,7 @@ def find_indexed_change(store: Store, typed: str) -> ChangeRow:
         names += [f"refs/pull/{number}/head", f"refs/merge-requests/{number}/head"]
     tables = DupesTables(store)
     for name in names:
-        if rows := tables.list_changes_by_name(name):
+        if rows := tables.find_named(OWN, name) or tables.list_changes_by_name(name):
             return rows[-1]
     rows = tables.list_changes_by_head(typed.lower()) if _is_head_prefix(typed) else []
     if not rows:
@@ -67,11 +67,12 @@ class ChangeSelection(Struct, frozen=True):
     """Changes, oldest first as far as known, with their names, and the refs that could not be read, with the reasons.
 
     ``names`` has the head of every ref that names a change: several refs may name the same change. ``merges`` has the
-    commit of main that merged each head. ``patterns`` are those of the refs.
+    commit of main that merged each head. ``patterns`` are those of the refs, ``unmatched`` those without any ref.
     """
 
     changes: tuple[ChangeRef, ...]
     unread: tuple[tuple[str, str], ...] = ()
+    unmatched: tuple[str, ...] = ()
     names: Mapping[str, CommitSha] = MappingProxyType({})
     merges: Mapping[CommitSha, CommitSha] = MappingProxyType({})
     patterns: tuple[str, ...] = ()
@@ -99,6 +100,7 @@ def select_changes(
     history = History(read_change_ancestry(repository, [*(tip.sha for tip in mains), *unique]), (t.sha for t in mains))
     merged = list(_select_merged_changes(history, repository, mains)) if commits else []
     main_names = {tip.name for tip in mains}
+    seen = {*(tip.name for tip in tips), *(name for name, _ in unread)}
     names = {tip.name: tip.sha for tip in tips if tip.name not in main_names}
     branches_by_tip = _name_main_branches(mains)
     refs = {
@@ -109,6 +111,7 @@ def select_changes(
     return ChangeSelection(
         (*merged, *branches),
         tuple(unread),
+        tuple(pattern for pattern in patterns if not any(matches_path_pattern(pattern, name) for name in seen)),
         {name: sha for name, sha in names.items() if sha in found},
         {ref.head: ref.merged for ref in branches if ref.merged},
         tuple(patterns),
