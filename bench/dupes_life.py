@@ -54,6 +54,7 @@ class Branch:
     edits: dict[tuple[str, int], str]
     head: str = ""
     base: str = ""
+    written: int = 0
     copies: set[str] = field(default_factory=set)
 
 
@@ -103,16 +104,19 @@ class Life:
         )
         return answer.stdout.decode()
 
-    def commit(self, state: Text, parents: Sequence[str], message: str, author: str, ref: str) -> str:
-        """Commit a state of the project, a minute after the last commit."""
+    def commit(
+        self, state: Text, parents: Sequence[str], message: str, author: str, ref: str, *, written: int | None = None
+    ) -> str:
+        """Commit a state of the project, a minute after the last commit; a rewritten commit keeps its author's time."""
         self.now += 60
         files: dict[str, list[str]] = {}
         for path, _ in sorted(state):
             files.setdefault(path, [])
         for (path, _), text in sorted(state.items()):
             files[path].append(text)
-        who = f"{author} <{author.split(maxsplit=1)[0].lower().strip('[]')}@example.invalid> {self.now} +0000"
-        lines = [f"commit {ref}", "mark :1", f"author {who}", f"committer {who}"]
+        who = f"{author} <{author.split(maxsplit=1)[0].lower().strip('[]')}@example.invalid>"
+        lines = [f"commit {ref}", "mark :1", f"author {who} {written or self.now} +0000"]
+        lines.append(f"committer {who} {self.now} +0000")
         lines += [f"data {len(message.encode())}", message]
         lines += [f"{'from' if at == 0 else 'merge'} {parent}" for at, parent in enumerate(parents)]
         lines.append("deleteall")
@@ -159,8 +163,16 @@ class Life:
     def push(self, branch: Branch, *, on: str | None = None, message: str = "", name: str | None = None) -> str:
         """Commit the edits of a branch on a commit, by default on main."""
         branch.base = on or self.main
+        branch.written = branch.written or self.now + 60
         state = {**self.trees[branch.base], **branch.edits}
-        branch.head = self.commit(state, [branch.base], message or branch.title, branch.author, name or branch.name)
+        branch.head = self.commit(
+            state,
+            [branch.base],
+            message or branch.title,
+            branch.author,
+            name or branch.name,
+            written=branch.written,
+        )
         self._name(branch, name or branch.name)
         return branch.head
 
@@ -214,6 +226,7 @@ class Life:
 
     def _play_force_push(self, branch: Branch, _: int) -> None:
         branch.edits = {spot: self.edit(text) for spot, text in branch.edits.items()}
+        branch.written = 0
         self.push(branch)
 
     def _play_stack(self, branch: Branch, _: int) -> None:

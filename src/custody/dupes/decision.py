@@ -108,11 +108,10 @@ def decide_pair(evidence: PairEvidence, rules: DedupeRules) -> PairDecision:
     if evidence.answer is not None:
         return _decide_by_answer(evidence, evidence.answer, by_content)
     if evidence.relations:
-        relation, why = evidence.relations[0]
         return PairDecision(
             verdict=DuplicateVerdict.EXPLAINED,
             category=by_content.category,
-            rule=f"{relation.value}: {why}; by content: {by_content.rule}",
+            rule=by_content.rule,
             probability=0.0,
             low=0.0,
             relations=evidence.relations,

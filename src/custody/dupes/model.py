@@ -130,6 +130,8 @@ class ChangeDescription(Struct, frozen=True, kw_only=True):
     messages: tuple[str, ...] = ()
     author: str = ""
     commits: tuple[CommitSha, ...] = ()
+    origins: tuple[str, ...] = ()
+    """Author, time and subject of its commits: an amended, rebased or picked commit keeps them."""
 
     def select_channels(self, *channels: Channel) -> tuple[ChangedPiece, ...]:
         """Return the pieces in these channels."""
@@ -166,7 +168,7 @@ class Signature(Struct, frozen=True, kw_only=True):
     reverts this one. ``minhash``, ``intent`` and ``structure`` are
     MinHash signatures of production code, tests and documents; None if the change has none. The sets hold 32-bit
     hashes. ``references`` are the issues that it closes. ``commits`` are its commits, ``picked`` and ``reverted`` those
-    that its messages name, all as prefixes.
+    that its messages name, all as prefixes; ``origins`` are hashes of what its commits keep when they are rewritten.
     """
 
     prod_hash: int | None = None
@@ -193,6 +195,7 @@ class Signature(Struct, frozen=True, kw_only=True):
     commits: frozenset[int] = frozenset()
     picked: frozenset[int] = frozenset()
     reverted: frozenset[int] = frozenset()
+    origins: frozenset[int] = frozenset()
     is_bot: bool = False
     is_release: bool = False
 

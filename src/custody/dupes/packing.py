@@ -22,7 +22,7 @@ _SETS = (
     "context",
     "words",
 )
-_IDS = ("references", "commits", "picked", "reverted")
+_IDS = ("references", "commits", "picked", "reverted", "origins")
 _MINHASHES = ("minhash", "intent", "structure")
 _HEAD = struct.Struct(f"<{len(_MINHASHES) + len(_SETS) + len(_IDS)}H")
 """Bytes of each MinHash, and words of each set and each list of ids."""
@@ -86,7 +86,7 @@ def unpack_signature(data: bytes) -> Signature:
     prod_lines, lines, identifiers, prod_files, files, symbols, exports, imports, context, message_words = (
         BottomSketch(part[0], part[1:]) if part else EMPTY_SKETCH for part in parts[: len(_SETS)]
     )
-    references, commits, picked, reverted = (frozenset(part) for part in parts[len(_SETS) :])
+    references, commits, picked, reverted, origins = (frozenset(part) for part in parts[len(_SETS) :])
     return Signature(
         prod_hash=production if flags & _PRODUCTION else None,
         whole_hash=whole if flags & _WHOLE else None,
@@ -108,6 +108,7 @@ def unpack_signature(data: bytes) -> Signature:
         commits=commits,
         picked=picked,
         reverted=reverted,
+        origins=origins,
         added=added,
         removed=removed,
         prod_changed=changed,

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from custody.core.ids import CommitSha
 from custody.core.patterns import lazy_pattern
+from custody.core.plural import count_noun
 from custody.dupes.model import Relation, Signature
 from custody.dupes.rules import DedupeRules
 from custody.sketch.hashing import estimate_sketch_containment
@@ -202,31 +203,51 @@ def _find_relations_of_later(pair: ChangePair, rules: DedupeRules) -> Iterator[R
 
 
 def _find_merge_relation(pair: ChangePair) -> Iterator[RelationReason]:
-    """Yield that this change contains commits of the other: as its merge on main, or stacked on it."""
+    """Yield that this change has commits of the other: as its merge on main, stacked on it, or from a common branch."""
     this, other = pair.this, pair.other
-    if pair.this_facts.has_other and not other.on_main:
+    if other.on_main:
+        return
+    if pair.this_facts.has_other:
         if this.on_main:
             yield Relation.MERGE_OF, "it merged the head of the other"
         else:
             yield Relation.STACKED_ON, "its commits include the head of the other"
-    elif this.on_main and not other.on_main and not pair.other_facts.is_after_other:
-        if other.merged == this.head:
-            yield Relation.MERGE_OF, "it merged the other"
-        elif other.numbers and get_squash_number(this.title) in other.numbers:
-            yield Relation.MERGE_OF, "its title names the pull request"
-        elif pair.is_same and is_later_change(this, other) and _has_same_author(this, other):
-            yield Relation.MERGE_OF, "the same change by the same author, merged after the last commit of the other"
-    elif not this.on_main and not other.on_main and not pair.other_facts.has_other:
-        shared = len(this.signature.commits & other.signature.commits)
-        if shared and this.head != other.head:
-            yield Relation.SHARES_COMMITS, f"both contain {shared} equal commit" + ("s" * (shared > 1))
+    elif this.on_main and not pair.other_facts.is_after_other:
+        yield from ((Relation.MERGE_OF, why) for why in _find_signs_of_merge(pair))
+    elif not this.on_main and not pair.other_facts.has_other:
+        yield from _find_common_commits(pair)
+
+
+def _find_signs_of_merge(pair: ChangePair) -> Iterator[str]:
+    """Yield why a commit of main is the other change, squashed, picked or rebased."""
+    this, other = pair.this, pair.other
+    if other.merged == this.head:
+        yield "it merged the other"
+    if other.numbers and get_squash_number(this.title) in other.numbers:
+        yield "its title names the pull request"
+    if this.signature.origins & other.signature.origins and _has_same_target(this, other):
+        yield "it is a commit of the other, picked or rebased"
+    if pair.is_same and is_later_change(this, other) and _has_same_author(this, other):
+        yield "the same change by the same author, merged after the last commit of the other"
+
+
+def _find_common_commits(pair: ChangePair) -> Iterator[RelationReason]:
+    """Yield that two branches have a commit in common; a copy of the whole change is no other branch of it."""
+    this, other = pair.this, pair.other
+    shared = this.signature.commits & other.signature.commits
+    rewritten = this.signature.origins & other.signature.origins
+    if shared and this.head != other.head:
+        yield Relation.SHARES_COMMITS, f"both contain {count_noun(len(shared), 'equal commit')}"
+    elif rewritten and not pair.is_same and _has_same_target(this, other):
+        yield Relation.SHARES_COMMITS, f"both contain {count_noun(len(rewritten), 'commit')}, rewritten in one"
 
 
 def _find_repeat_relation(pair: ChangePair) -> Iterator[RelationReason]:
     """Yield that this change repeats the other on purpose: after a revert, or on another main branch."""
     this, other, facts = pair.this, pair.other, pair.this_facts
     is_named = bool(this.signature.picked & other.signature.commits)
-    if not (pair.is_same or is_named) or pair.other_facts.is_after_other:
+    is_picked = is_named or bool(this.signature.origins & other.signature.origins)
+    if not (pair.is_same or is_picked) or pair.other_facts.is_after_other:
         return
     is_elsewhere = bool(this.target and other.target and this.target != other.target)
     if is_named and not facts.is_after_other and not facts.target_has_other and (is_elsewhere or other.on_main):
@@ -297,6 +318,10 @@ def _came_after(pair: ChangePair) -> bool:
     if pair.other_facts.is_after_other or pair.other_facts.has_other:
         return False
     return (pair.this.opened_ns, pair.this.head) > (pair.other.opened_ns, pair.other.head)
+
+
+def _has_same_target(this: RelatedChange, other: RelatedChange) -> bool:
+    return not this.target or not other.target or this.target == other.target
 
 
 def _has_same_author(this: RelatedChange, other: RelatedChange) -> bool:

@@ -162,6 +162,7 @@ class _SketchInput:
             commits=frozenset(map(commit_sha_to_number, change.commits[:COMMITS_MAX])),
             picked=frozenset(map(commit_sha_to_number, self._references.picked)),
             reverted=frozenset(map(commit_sha_to_number, self._references.reverted)),
+            origins=frozenset(hash32("origin", origin) for origin in change.origins[:COMMITS_MAX]),
             is_bot=is_routine_bot(change.author),
             is_release=is_release_title(change.title),
         )

@@ -133,6 +133,15 @@ def test_branches_with_a_common_commit_share_it() -> None:
     assert names(ChangePair(this=signed(NEW, commits=frozenset({COMMIT})), other=OLD)) == ["shares commits with"]
 
 
+def test_a_rewritten_commit_is_known_by_its_origin() -> None:
+    this, other = (signed(change, origins=frozenset({5}), commits=frozenset()) for change in (NEW, OLD))
+    assert names(ChangePair(this=this, other=other)) == ["shares commits with"]
+    assert names(ChangePair(this=this, other=other, is_same=True)) == []
+    assert names(ChangePair(this=replace(this, on_main=True), other=other)) == ["merge of"]
+    release = replace(this, target="1.x", is_trunk=False)
+    assert names(ChangePair(this=release, other=replace(other, on_main=True))) == ["backport of"]
+
+
 facts = st.builds(HistoryFacts, has_other=st.booleans(), is_after_other=st.booleans(), target_has_other=st.booleans())
 few = st.frozensets(st.integers(1, 4), max_size=2)
 changes = st.builds(
@@ -151,6 +160,7 @@ changes = st.builds(
         commits=few,
         picked=few,
         reverted=few,
+        origins=few,
     ),
     numbers=st.sampled_from([frozenset(), frozenset({"1"})]),
     target=st.sampled_from(["", "main", "1.x"]),

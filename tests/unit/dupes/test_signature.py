@@ -113,6 +113,7 @@ signatures = st.builds(
     commits=st.frozensets(hashes, max_size=5),
     picked=st.frozensets(hashes, max_size=5),
     reverted=st.frozensets(hashes, max_size=5),
+    origins=st.frozensets(hashes, max_size=5),
     added=hashes,
     removed=hashes,
     prod_changed=hashes,

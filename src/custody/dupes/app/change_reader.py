@@ -207,6 +207,7 @@ class _Reader:
                 messages=messages,
                 author=_decode_commit_text(commits[-1].author.name),
                 commits=tuple(commit.id for commit in commits),
+                origins=tuple(_format_origin(commit) for commit in commits if len(commit.parents) < 2),
             ),
         )
 
@@ -304,6 +305,12 @@ def _choose_change_title(commits: Sequence[Commit]) -> str:
         body = _decode_commit_text(first.message).partition("\n")[2]
         return next((line.strip() for line in body.splitlines() if line.strip()), subject)
     return subject
+
+
+def _format_origin(commit: Commit) -> str:
+    at = commit.author.at
+    seconds = "" if at is None else str(at.seconds)
+    return f"{_decode_commit_text(commit.author.name)}\n{seconds}\n{_decode_commit_text(commit.subject)}"
 
 
 def _get_change_opened_ns(head: Commit) -> int:
