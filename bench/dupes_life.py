@@ -60,7 +60,7 @@ class Branch:
 
 @dataclass
 class LifeResult:
-    """What was called a duplicate: planted copies that were found and missed, and false verdicts by kind."""
+    """The verdicts of a played life: planted copies that were found and missed, and false duplicates by kind."""
 
     branches: int = 0
     checks: int = 0

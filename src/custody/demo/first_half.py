@@ -148,7 +148,7 @@ QUESTIONS = (
             Command(
                 "custody dupes cluster --all",
                 about="Which changes should not all be merged, and which one to keep?",
-                says=("keep", "3 clusters"),
+                says=("keep", "2 clusters"),
                 only=("(2026-", "among"),
             ),
         ),

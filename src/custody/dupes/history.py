@@ -11,7 +11,7 @@ Graph = Mapping[CommitSha, Sequence[CommitSha]]
 _NEVER = float("inf")
 
 
-class History:
+class ChangeHistory:
     """Commits and the main lines among them.
 
     A main line is a tip with its first parents. Every other commit that a line reaches has *arrived* with the commit of

@@ -29,7 +29,7 @@ class DuplicateVerdict(Enum):
     DUPLICATE = "duplicate"
     COMPETING = "competing"
     EXPLAINED = "explained"
-    """A relation explains why the two are similar, or a person said that they are no duplicates."""
+    """A relation explains why the two are similar, or a person denied that they are duplicates."""
     UNSURE = "related, not sure"
     NOTHING = "nothing"
 
@@ -62,7 +62,7 @@ class Relation(Enum):
 
 _REVERSES = {
     relation: reverse
-    for one, other in (
+    for forth, back in (
         (Relation.MERGE_OF, Relation.MERGED_AS),
         (Relation.STACKED_ON, Relation.BASE_OF),
         (Relation.REVERT_OF, Relation.REVERTED_BY),
@@ -71,7 +71,7 @@ _REVERSES = {
         (Relation.REPLACES, Relation.REPLACED_BY),
         (Relation.SUPERSET_OF, Relation.SUBSET_OF),
     )
-    for relation, reverse in ((one, other), (other, one))
+    for relation, reverse in ((forth, back), (back, forth))
 }
 
 

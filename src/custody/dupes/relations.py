@@ -232,7 +232,7 @@ def _find_signs_of_merge(pair: ChangePair) -> Iterator[str]:
 
 
 def _find_common_commits(pair: ChangePair) -> Iterator[RelationReason]:
-    """Yield that two branches have a commit in common; a copy of the whole change is no other branch of it."""
+    """Yield that two branches have a commit in common; a copy of the whole change does not count."""
     this, other = pair.this, pair.other
     shared = this.signature.commits & other.signature.commits
     rewritten = this.signature.origins & other.signature.origins
@@ -260,11 +260,11 @@ def _find_repeat_relation(pair: ChangePair) -> Iterator[RelationReason]:
         yield Relation.BACKPORT_OF, f"the same change for {other.target}"
 
 
-def _is_source(one: RelatedChange, other: RelatedChange) -> bool:
-    """Return whether a change for several branches was made for ``one`` first: the trunk, or what came first."""
-    if one.is_trunk != other.is_trunk:
-        return one.is_trunk
-    return is_later_change(other, one)
+def _is_source(this: RelatedChange, other: RelatedChange) -> bool:
+    """Return whether a change for several branches was made for this one's branch first: the trunk, or what came first."""
+    if this.is_trunk != other.is_trunk:
+        return this.is_trunk
+    return is_later_change(other, this)
 
 
 def _find_revert_relation(pair: ChangePair) -> Iterator[RelationReason]:

@@ -58,7 +58,7 @@ def test_an_empty_change_has_no_duplicate() -> None:
     assert (empty.verdict, empty.probability) == (DuplicateVerdict.NOTHING, 0.0)
 
 
-def test_routine_changes_are_no_duplicates_whatever_the_model_says() -> None:
+def test_routine_changes_are_never_duplicates_whatever_the_model_says() -> None:
     evidence = PairEvidence(
         score=a_score(Category.NOT_RELATED, is_routine=True), chance=DuplicateChance(0.99, 0.99, ()), terms=9
     )

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
-from custody.dupes.history import Graph, History
+from custody.dupes.history import Graph, ChangeHistory
 
 
 def a_graph(text: str) -> Graph:
@@ -14,11 +14,11 @@ def a_graph(text: str) -> Graph:
 
 
 def fork(text: str, head: str, *tips: str) -> str | None:
-    return History(a_graph(text), map(CommitSha, tips)).find_fork(CommitSha(head))
+    return ChangeHistory(a_graph(text), map(CommitSha, tips)).find_fork(CommitSha(head))
 
 
 def own(text: str, head: str, *tips: str, limit: int = 32) -> list[str]:
-    return list(History(a_graph(text), map(CommitSha, tips)).list_own_commits(CommitSha(head), limit))
+    return list(ChangeHistory(a_graph(text), map(CommitSha, tips)).list_own_commits(CommitSha(head), limit))
 
 
 UPDATED = "1: 2:1 3:2 4:3 a:1 b:a,3 c:b"
@@ -59,7 +59,7 @@ def test_the_first_commit_names_the_change_and_merges_never_do() -> None:
 
 
 def test_a_release_line_owns_what_main_lacks() -> None:
-    history = History(a_graph("1: 2:1 r:1 s:r a:s b:1"), map(CommitSha, ("2", "s")))
+    history = ChangeHistory(a_graph("1: 2:1 r:1 s:r a:s b:1"), map(CommitSha, ("2", "s")))
     assert [history.find_line(CommitSha(sha)) for sha in ("1", "2", "r", "s", "a")] == ["2", "2", "s", "s", None]
 
 
@@ -97,7 +97,7 @@ def test_an_open_change_begins_on_main_and_its_commits_are_what_main_lacks(
     main = ancestors(graph, tip)
     if head in main:
         return
-    history = History(graph, [tip])
+    history = ChangeHistory(graph, [tip])
     base = history.find_fork(head)
     assert base in main & ancestors(graph, head)
     assert set(history.list_own_commits(head, 99)) == ancestors(graph, head) - main

@@ -219,7 +219,7 @@ def find_duplicate_matches(
 ) -> tuple[DuplicateMatch, ...]:
     """Return the indexed changes that match a change, best first, by the rules that are passed in.
 
-    Nothing is stored. A person's answer that two changes are no duplicates does not count here. Raises ``InputError``
+    Nothing is stored. A person's answer that denies a duplicate does not count here. Raises ``InputError``
     if the change or the index cannot be read.
     """
     return check_change(repository, store, ref, effective.of(DedupeRules), "", only_claims=True).matches

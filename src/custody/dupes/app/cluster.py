@@ -119,8 +119,8 @@ def _find_candidate_pairs(store: Store, rows: ChangeRows, answers: PairAnswers) 
     heads: dict[str, list[int]] = {}
     for row in rows.values():
         heads.setdefault(row.head, []).append(row.id)
-    for one, other in (*tables.list_evidence_pairs(), *map(_to_head_pair, answers)):
-        for a, b in product(heads.get(one, ()), heads.get(other, ())):
+    for head, other_head in (*tables.list_evidence_pairs(), *map(_to_head_pair, answers)):
+        for a, b in product(heads.get(head, ()), heads.get(other_head, ())):
             pairs.setdefault((min(a, b), max(a, b)), CandidatePair(shared[min(a, b), max(a, b)])).is_certain = True
     return {(a, b): pair for (a, b), pair in pairs.items() if rows[a].head != rows[b].head}
 
@@ -155,13 +155,13 @@ def _compare_pairs(
             if change not in sides:
                 signature = unpack_signature(rows[change].signature)
                 sides[change] = compare_row(rows[change], signature, names.get(change, ()))
-        one, other = sides[a].signature, sides[b].signature
-        signals = measure_similarities(one, other)
+        signature, other_signature = sides[a].signature, sides[b].signature
+        signals = measure_similarities(signature, other_signature)
         terms = EVIDENCE_TERMS_MIN if candidate.is_certain else candidate.terms
         pair = ComparedPair(
             this=sides[a],
             other=sides[b],
-            score=score_pair(one, other, signals, rules, candidate.exact),
+            score=score_pair(signature, other_signature, signals, rules, candidate.exact),
             chance=compute_duplicate_probability(signals, model),
             exact=candidate.exact,
             terms=terms,

@@ -11,7 +11,7 @@ from custody.core.paths import matches_path_pattern
 from custody.core.patterns import lazy_pattern
 from custody.core.structs import hash_struct
 from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, OWN, ChangeRef
-from custody.dupes.history import Graph, History, order_own_commits
+from custody.dupes.history import Graph, ChangeHistory, order_own_commits
 from custody.dupes.model import ChangeRow
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
@@ -97,7 +97,9 @@ def select_changes(
     tips, unread = _find_change_tips(repository, patterns)
     mains = _find_main_tips(repository, rules)
     unique = {tip.sha: tip for tip in reversed(tips)}
-    history = History(read_change_ancestry(repository, [*(tip.sha for tip in mains), *unique]), (t.sha for t in mains))
+    history = ChangeHistory(
+        read_change_ancestry(repository, [*(tip.sha for tip in mains), *unique]), (t.sha for t in mains)
+    )
     merged = list(_select_merged_changes(history, repository, mains)) if commits else []
     main_names = {tip.name for tip in mains}
     seen = {*(tip.name for tip in tips), *(name for name, _ in unread)}
@@ -145,7 +147,7 @@ def resolve_change_ref(repository: Repository, typed: str) -> ChangeRef:
         fork = start if start in outside else next(iter(outside), start)
         commits = order_own_commits(own, list(own), end, COMMITS_READ_MAX)
     else:
-        history = History(read_change_ancestry(repository, [start, end]), [start])
+        history = ChangeHistory(read_change_ancestry(repository, [start, end]), [start])
         fork = history.find_fork(end) or start
         commits = history.list_own_commits(end, COMMITS_READ_MAX)
     return ChangeRef(base=fork, head=end, name=typed, commits=tuple(commits), onto=start)
@@ -213,7 +215,7 @@ class MainBranches(Struct, frozen=True):
         return next(iter(self.tips), "")
 
     def find_targets(self, repository: Repository, points: Iterable[CommitSha]) -> dict[CommitSha, str]:
-        """Return the branch that each point belongs to: of which it is the tip, or the first that has it."""
+        """Return the branch that each point belongs to: the branch with this tip, else the first that has it."""
         points = list(points)
         pairs = {Ancestry(point, tip) for point in points for tip in self.tips.values() if point != tip}
         ancestries = repository.ancestries(pairs) if pairs else frozenset()
@@ -248,7 +250,7 @@ def find_main_branch_tip(repository: Repository, rules: DedupeRules) -> CommitSh
 
 
 def _find_main_tips(repository: Repository, rules: DedupeRules) -> list[_Tip]:
-    """Return the tips of the main branches, the default branch first; HEAD if there is no main branch.
+    """Return the tips of the main branches, the default branch first; HEAD without a main branch.
 
     A branch that is checked out is not a main branch for that reason, except in a bare repository.
     """
@@ -314,18 +316,20 @@ def _walk_change_ancestry(repository: Repository, tip: CommitSha) -> dict[Commit
     return graph
 
 
-def _select_merged_changes(history: History, repository: Repository, mains: Sequence[_Tip]) -> Iterator[ChangeRef]:
+def _select_merged_changes(
+    history: ChangeHistory, repository: Repository, mains: Sequence[_Tip]
+) -> Iterator[ChangeRef]:
     """Yield the commits of the default branch, oldest first; its copy of a remote may be ahead."""
     name = branch_name_from_ref(mains[0].name) if mains else ""
     tips = [tip.sha for tip in mains if branch_name_from_ref(tip.name) == name]
     graph = read_change_ancestry(repository, tips)
-    line = History(graph, tips).line
+    line = ChangeHistory(graph, tips).line
     for sha in sorted(line, key=lambda commit_sha: (line[commit_sha], commit_sha)):
         base = next(iter(graph.get(sha, ())), NO_COMMIT)
         yield ChangeRef(base=base, head=sha, commits=(sha,), on_main=True, target=name, merged=sha)
 
 
-def _change_ref_from_tip(tip: _Tip, history: History, mains: MainBranches) -> ChangeRef | None:
+def _change_ref_from_tip(tip: _Tip, history: ChangeHistory, mains: MainBranches) -> ChangeRef | None:
     fork = history.find_fork(tip.sha)
     if fork is None:
         return None

@@ -83,7 +83,7 @@ def test_changes_are_open_closed_or_merged(world: World) -> None:
     assert relations(world, squashed)[squash] == ["already merged as"]
 
 
-def test_what_was_merged_from_main_is_no_part_of_a_change(world: World) -> None:
+def test_what_was_merged_from_main_is_not_part_of_a_change(world: World) -> None:
     topic = world.built.commit({**BASE, b"a.py": b"a = 1\n"}, world.root, message=b"Add a", ref="refs/pull/1/head")
     files = {**BASE, b"LICENSE": b"free\n", b"a.py": b"a = 1\n"}
     world.built.commit(files, topic, world.main, message=b"Merge branch 'main' into topic", ref="refs/pull/1/head")
@@ -95,7 +95,7 @@ def test_what_was_merged_from_main_is_no_part_of_a_change(world: World) -> None:
     assert evidence(world, "refs/pull/1/head") == {}
 
 
-def test_stacks_squashes_and_copies_are_told_apart_from_both_sides(world: World) -> None:
+def test_stacks_squashes_and_copies_differ_from_both_sides(world: World) -> None:
     base = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     above = world.propose(2, {b"src/app.py": RETRY_WITH_LOG}, "Log it", on=base)
     copy = world.built.commit(
