@@ -96,7 +96,7 @@ def select_changes(
     """Select every change that refs name, and with ``commits`` every commit of the main line."""
     tips, unread = _find_change_tips(repository, patterns)
     mains = _find_main_tips(repository, rules)
-    unique = {tip.sha: tip for tip in reversed(tips)}
+    unique = list(dict.fromkeys(tip.sha for tip in tips))
     history = ChangeHistory(
         read_change_ancestry(repository, [*(tip.sha for tip in mains), *unique]), (t.sha for t in mains)
     )
