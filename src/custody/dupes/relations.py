@@ -261,7 +261,7 @@ def _find_repeat_relation(pair: ChangePair) -> Iterator[RelationReason]:
 
 
 def _is_source(this: RelatedChange, other: RelatedChange) -> bool:
-    """Return whether a change for several branches was made for this one's branch first: the trunk, or what came first."""
+    """Return whether a change for several branches was made first for this branch: the trunk, else by time."""
     if this.is_trunk != other.is_trunk:
         return this.is_trunk
     return is_later_change(other, this)

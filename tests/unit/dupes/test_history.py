@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
-from custody.dupes.history import Graph, ChangeHistory
+from custody.dupes.history import ChangeHistory, Graph
 
 
 def a_graph(text: str) -> Graph:
