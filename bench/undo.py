@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -52,12 +52,18 @@ class Outcome:
     """Lines of the session that stay and are not listed."""
     lost: list[str] = field(default_factory=list)
     """Lines of other authors that are gone."""
+    repeated_lost: list[str] = field(default_factory=list)
+    """The same, for text that the session wrote in this history, too: git may take one line for the other."""
+    repeated_left: list[str] = field(default_factory=list)
+    """Lines that stay and are not listed, for text that another author wrote in this history, too."""
     failure: str = ""
 
     @property
     def is_exact(self) -> bool:
         """Return whether every line of the session is gone and no other."""
-        return not (self.listed or self.unlisted or self.lost or self.failure)
+        return not (
+            self.listed or self.unlisted or self.lost or self.repeated_lost or self.repeated_left or self.failure
+        )
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
@@ -77,7 +83,8 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     figures = summarize(outcomes, len(stories))
     out.write(json.dumps(figures) + "\n")
     for outcome in outcomes:
-        for kind, lines in (("lost", outcome.lost), ("unlisted", outcome.unlisted)):
+        for kind in ("lost", "unlisted", "repeated_lost", "repeated_left"):
+            lines: list[str] = getattr(outcome, kind)
             out.writelines(
                 f"{kind} in {outcome.history}, {outcome.session}: {line}\n" for line in lines[:LINES_SHOWN_MAX]
             )
@@ -92,14 +99,17 @@ def summarize(outcomes: Sequence[Outcome], count: int) -> Mapping[str, int | flo
     """Return the figures of all outcomes."""
     removed, listed = sum(one.removed for one in outcomes), sum(one.listed for one in outcomes)
     unlisted = sum(len(one.unlisted) for one in outcomes)
+    repeated = sum(len(one.repeated_left) for one in outcomes)
     return {
         "histories": count,
         "sessions": len(outcomes),
         "exact": sum(one.is_exact for one in outcomes),
-        "lines": removed + listed + unlisted,
+        "lines": removed + listed + unlisted + repeated,
         "removed": removed,
         "listed": listed,
         "unlisted": unlisted,
+        "repeated_lost": sum(len(one.repeated_lost) for one in outcomes),
+        "repeated_left": sum(len(one.repeated_left) for one in outcomes),
         "lost": sum(len(one.lost) for one in outcomes),
         "failed": sum(bool(one.failure) for one in outcomes),
     }
@@ -135,8 +145,23 @@ def undo_session(name: str, world: World, session: str, copy: Path, options: Ite
         if applied.returncode:
             outcome.failure = applied.stderr.decode()[-400:]
             return outcome
-    compare(outcome, world.pages, the_agent(session), _read_lines(copy, world), report)
+    who = the_agent(session)
+    compare(outcome, world.pages, who, _read_lines(copy, world), report)
+    mine = {squeezed(text) for text, authors in world.known.items() if who in authors}
+    others = {squeezed(text) for text, authors in world.known.items() if authors - {who}}
+    outcome.lost, outcome.repeated_lost = _part(outcome.lost, mine, squeezed)
+    outcome.unlisted, outcome.repeated_left = _part(outcome.unlisted, others, _text_of)
     return outcome
+
+
+def _part(lines: Sequence[str], known: Set[str], key: Callable[[str], str]) -> tuple[list[str], list[str]]:
+    """Return the lines without a known text, and those with one."""
+    return [line for line in lines if key(line) not in known], [line for line in lines if key(line) in known]
+
+
+def _text_of(place: str) -> str:
+    """Return the text after a file and line number."""
+    return squeezed(place.partition(" ")[2])
 
 
 def compare(

@@ -17,6 +17,8 @@ from custody.core.patterns import lazy_pattern
 SAME_WORDS_MIN = 0.95
 """Minimum share of a line's words in the text that comes back for it to be the same line with another layout."""
 
+WORD_CHARACTERS_MIN = 4
+"""Minimum letters and digits of a line that says anything."""
 NEIGHBOR_LINES_MAX = 4
 """Maximum lines from a deleted block to the informative line that shows its place."""
 
@@ -88,6 +90,8 @@ class Reversal(Struct, frozen=True):
 
     lines: Sequence[UndoLine]
     spared: tuple[SparedPlace, ...]
+    missing: frozenset[int] = frozenset()
+    """The keys of lines after the edit that are not at their places: an equal line elsewhere may be one of them."""
 
 
 class _Block(NamedTuple):
@@ -150,7 +154,13 @@ class _Reverser:
             if position < len(self._current) and position not in drops:
                 lines.append(self._current[position])
         spared = tuple(self._spare(plan) for plan in plans if plan.blocked is not None)
-        return Reversal(lines, spared)
+        missing = (
+            line.key
+            for plan in plans
+            for j in plan.block.new
+            if j not in self._matches and has_words(line := self._edit.after[j])
+        )
+        return Reversal(lines, spared, frozenset(missing))
 
     def _find_text(self, old: range) -> Sequence[UndoLine] | None:
         if old not in self._former:
@@ -344,6 +354,11 @@ class _Reverser:
             below=next((number for number in above if number is not None), 0),
             former=0 if plan.returns else len(plan.block.old),
         )
+
+
+def has_words(line: UndoLine) -> bool:
+    """Return whether a line says anything, which a bracket or a blank line does not."""
+    return sum(map(len, _WORD.findall(line.text))) >= WORD_CHARACTERS_MIN
 
 
 def list_changed_blocks(edit: EditTexts) -> list[_Block]:

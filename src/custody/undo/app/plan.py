@@ -25,7 +25,7 @@ from custody.undo.app.former import DAY_SECONDS, HORIZON_DAYS, NS, FormerTexts
 from custody.undo.app.paths import PathGuard
 from custody.undo.app.select import NamedWork, find_named_work
 from custody.undo.patch import FilePatch, FileSide, split_raw_lines
-from custody.undo.reverse import EditTexts, SparedPlace, SparedReason, UndoLine, reverse_edit
+from custody.undo.reverse import EditTexts, Reversal, SparedPlace, SparedReason, UndoLine, reverse_edit
 from custody.workspace.workspace import Workspace
 
 CERTAINTIES = frozenset(("certain", "strong"))
@@ -355,13 +355,15 @@ class _FileUndo:
         self._edits = edits
         self._target = target
         self._content = content
-        self._owned = owned
+        count = len(split_lineage_lines(decode_lineage_text(content or b"")))
+        self._owned = owned if len(owned) == count else ()  # the file changed while it was read
         self._imported = imported
         names = list(dict.fromkeys(target.names))
         self._former = FormerTexts(evidence, edits, names, min(edit.at_ns for edit in target.edits))
         self._lines = split_raw_lines(content or b"")
         self._raw: dict[tuple[int, int], str] = {}
         """The text of lines that came back, by edit and line."""
+        self._missing: frozenset[int] = frozenset()
 
     def undo(self, mode: int) -> _Result:
         texts = split_lineage_lines(decode_lineage_text(self._content or b""))
@@ -373,25 +375,23 @@ class _FileUndo:
             if not (edit.is_recorded or self._imported):
                 skipped += 1
                 continue
-            reversed_lines, spared = self._reverse(index, edit, current)
-            current = list(reversed_lines)
-            places.extend(spared)
+            reversal = self._reverse(index, edit, current)
+            current = list(reversal.lines)
+            places.extend(reversal.spared)
+            self._missing |= reversal.missing
         first = self._target.edits[0]
         exact = not skipped and not places and not first.is_piece
         exact = exact and [line.text for line in current] == list(self._edits.normalize(first.before))
-        spared_lines = self._list_spared(current, places)
+        spared_lines = [] if exact else self._list_spared(current, places)
         if skipped and self._content is None:
             former = len(self._target.edits[-1].before)
             spared_lines.append(SparedLines(self._target.now, range(0), 0, former, SparedReason.IMPORTED, None))
-        has_own = any(spared.lines for spared in spared_lines)
-        outcome = self._make_outcome(current, mode, exact=exact and not has_own)
-        return _Result(outcome, spared_lines)
+        return _Result(self._make_outcome(current, mode, exact=exact), spared_lines)
 
     def _number_lines(self, texts: Sequence[str]) -> list[UndoLine]:
         normal = self._edits.normalize(texts)
         keys = self._edits.make_keys(normal)
         if len(self._owned) != len(texts):
-            # The file changed while it was read: nothing in it is known.
             return [
                 UndoLine(text, key, n, is_own=False, is_informative=is_informative_lineage_line(text))
                 for n, (text, key) in enumerate(zip(normal, keys, strict=True), 1)
@@ -405,12 +405,10 @@ class _FileUndo:
         is_sure = line.certainty in CERTAINTIES or (self._imported and line.certainty == LIKELY)
         return line.is_selected and line.is_whole and not line.is_contested and not line.is_older and is_sure
 
-    def _reverse(
-        self, index: int, edit: CapturedEdit, current: Sequence[UndoLine]
-    ) -> tuple[Sequence[UndoLine], Sequence[SparedPlace]]:
+    def _reverse(self, index: int, edit: CapturedEdit, current: Sequence[UndoLine]) -> Reversal:
         texts = self._make_texts(index, edit, current)
         if texts is None:
-            return current, [SparedPlace(SparedReason.CHANGED, (), 0, 0)]
+            return Reversal(current, (SparedPlace(SparedReason.CHANGED, (), 0, 0),))
         matches = dict(align_carried_items([line.key for line in texts.after], [line.key for line in current]))
 
         def find_former(lines: range) -> Sequence[UndoLine] | None:
@@ -425,8 +423,7 @@ class _FileUndo:
                 self._raw[source] = text
             return known
 
-        reversal = reverse_edit(current, texts, matches, find_former)
-        return reversal.lines, reversal.spared
+        return reverse_edit(current, texts, matches, find_former)
 
     def _make_texts(self, index: int, edit: CapturedEdit, current: Sequence[UndoLine]) -> EditTexts | None:
         """Return an edit with whole texts; None if the recorded piece is not in the text, or several times."""
@@ -469,6 +466,10 @@ class _FileUndo:
         for number, owned in enumerate(self._owned, start=1):
             if number in left and owned.is_selected:
                 reasons[number] = self._explain(owned, reasons.get(number))
+        for line in current if self._owned else ():
+            is_unknown = line.number is not None and self._owned[line.number - 1].author is None
+            if line.number is not None and is_unknown and line.key in self._missing:
+                reasons.setdefault(line.number, SparedReason.OTHERS)
         name = self._target.now
         spared = list(_join_spared(name, reasons, self._owned, lambda line: name_author(self._evidence, line)))
         spared += [
