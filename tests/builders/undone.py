@@ -37,7 +37,7 @@ class Undone:
 
     def read(self, name: str) -> bytes | None:
         file = os.fsencode(self.path) + b"/" + os.fsencode(name)
-        return Path(os.fsdecode(file)).read_bytes() if os.path.exists(file) else None
+        return Path(os.fsdecode(file)).read_bytes() if os.path.isfile(file) else None
 
     def files(self) -> dict[str, tuple[bytes, bool]]:
         """Return every file of the work tree with its contents, and whether it is executable."""

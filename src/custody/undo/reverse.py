@@ -65,6 +65,8 @@ class UndoLine(NamedTuple):
     is_own: bool
     is_informative: bool
     source: EditPair | None = None
+    is_others: bool = True
+    """Whether anything shows another author, or that it is older than the work."""
 
 
 class EditTexts(Struct, frozen=True):
@@ -292,6 +294,19 @@ class _Reverser:
         """Whether the text is as it was after the edit."""
         return [line.text for line in self._current] == [line.text for line in self._edit.after]
 
+    @cached_property
+    def _is_all_restored(self) -> bool:
+        """Whether nothing changed since the edit, and the text before it has all lines of others and is to be had.
+
+        Which of several equal lines is whose does not matter then.
+        """
+        if not self._is_whole:
+            return False
+        others = Counter(line.key for line in self._current if line.is_others and line.is_informative)
+        has_others = others <= Counter(line.key for line in self._edit.before)
+        blocks = list_changed_blocks(self._edit)
+        return has_others and all(not block.old or self._find_text(block.old) is not None for block in blocks)
+
     def _is_equal(self, j: int) -> bool:
         return self._current[self._matches[j]].text == self._edit.after[j].text
 
@@ -303,8 +318,12 @@ class _Reverser:
             return False
         if _comes_back(after, [self._edit.before[i] for i in plan.block.old]):
             return True
-        plan.borrowed.append(j)
-        return any(self._edit.before[i].key == after.key for i in self._list_changed_before())
+        if self._is_all_restored:
+            return True
+        if any(self._edit.before[i].key == after.key for i in self._list_changed_before()):
+            plan.borrowed.append(j)
+            return True
+        return False
 
     def _list_changed_before(self) -> Iterator[int]:
         kept = {i for i, _ in self._edit.pairs}

@@ -81,7 +81,8 @@ class OwnedLine(Struct, frozen=True):
     is_older: bool
     commit: CommitSha | None
     first_commit: CommitSha | None
-    state: int
+    since_ns: int | None
+    """The time of the first commit that has it; 0 if that is older than all that were searched, None if none has it."""
 
 
 UNKNOWN_LINE = OwnedLine(
@@ -93,7 +94,7 @@ UNKNOWN_LINE = OwnedLine(
     is_older=False,
     commit=None,
     first_commit=None,
-    state=0,
+    since_ns=0,
 )
 
 
@@ -208,16 +209,22 @@ class SessionEdits:
             is_older=is_selected and self._is_older(answer),
             commit=answer.trail[-1] if answer.trail else None,
             first_commit=answer.trail[0] if answer.trail else None,
-            state=answer.origin.state,
+            since_ns=self._find_since_ns(answer),
         )
 
     def _is_older(self, answer: LineAnswer) -> bool:
         """Return whether a commit before the edit has its line; a command may commit what it wrote before it ends."""
-        commit = self._evidence.commit(answer.trail[0]) if answer.trail and answer.trail[0] is not None else None
-        author = None if commit is None else self._lineage.tables.read_state_author(answer.origin.state)
-        if commit is None or author is None or SNAPSHOT in author.observed:
+        since_ns = self._find_since_ns(answer)
+        author = None if since_ns is None else self._lineage.tables.read_state_author(answer.origin.state)
+        if since_ns is None or author is None or SNAPSHOT in author.observed:
             return False
-        return compute_adding_commit_ns(commit) < author.at_ns
+        return since_ns < author.at_ns
+
+    def _find_since_ns(self, answer: LineAnswer) -> int | None:
+        if not answer.trail:
+            return 0
+        commit = None if answer.trail[0] is None else self._evidence.commit(answer.trail[0])
+        return None if commit is None else compute_adding_commit_ns(commit)
 
     def _read_edit(self, row: StateRow, previous: StateRow | None) -> CapturedEdit:
         record = self._evidence.store.tables.record(row.ref)

@@ -68,9 +68,10 @@ class FormerTexts:
                     return version.content
         return None
 
-    def exists_in(self, commits: Sequence[CommitSha | None]) -> bool:
-        """Return whether any of these commits has the file."""
-        names = [FileAt(commit, path) for commit in commits if commit is not None for path in self._paths]
+    def existed_before(self, revision: CommitSha | None) -> bool:
+        """Return whether git has the file from before the work, which began on top of ``revision`` if that is known."""
+        commits = [revision] if revision is not None else self._list_commits()[:1]
+        names = [FileAt(commit, path) for commit in commits for path in self._paths]
         return any(isinstance(self._evidence.objects.read(name), Object) for name in names)
 
     def read(self, name: FileAt) -> FileVersionText | None:
@@ -93,19 +94,23 @@ class FormerTexts:
             yield version
 
     def _read_versions(self) -> Iterator[FileVersionText]:
+        for sha in self._list_commits():
+            for path in self._paths:
+                version = self.read(FileAt(sha, path))
+                if version is not None:
+                    yield version
+
+    def _list_commits(self) -> list[CommitSha]:
+        """Return the commits that changed the file since shortly before the work, after the one below them."""
         head = self._evidence.repository.head().commit
         if head is None:
-            return
+            return []
         walk = Walk(since_seconds=self._since_seconds, count_max=VERSIONS_MAX)
         with self._evidence.repository.log([head], self._paths, walk) as log:
             commits = list(log)[::-1]
         # Without a commit since the edit, the file is in HEAD as it was before.
         shas = [*(parent for commit in commits[:1] for parent in commit.parents), *(commit.id for commit in commits)]
-        for sha in shas or [head]:
-            for path in self._paths:
-                version = self.read(FileAt(sha, path))
-                if version is not None:
-                    yield version
+        return shas or [head]
 
 
 def _find_run(lines: Sequence[str], wanted: Sequence[str]) -> int | None:

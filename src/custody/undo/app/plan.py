@@ -20,7 +20,7 @@ from custody.attribution.app.session_edits import (
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git import ChangeKind, Comparison, FileChange, NoWorkFile, Walk
+from custody.git import ChangeKind, Comparison, FileAt, FileChange, NoWorkFile, Walk
 from custody.undo.app.former import DAY_SECONDS, HORIZON_DAYS, NS, FormerTexts
 from custody.undo.app.paths import PathGuard
 from custody.undo.app.select import NamedWork, find_named_work
@@ -359,11 +359,13 @@ class _FileUndo:
         self._owned = owned if len(owned) == count else ()  # the file changed while it was read
         self._imported = imported
         names = list(dict.fromkeys(target.names))
-        self._former = FormerTexts(evidence, edits, names, min(edit.at_ns for edit in target.edits))
+        self._first_ns = min(edit.at_ns for edit in target.edits)
+        self._former = FormerTexts(evidence, edits, names, self._first_ns)
         self._lines = split_raw_lines(content or b"")
         self._raw: dict[tuple[int, int], str] = {}
         """The text of lines that came back, by edit and line."""
         self._missing: frozenset[int] = frozenset()
+        self._old_keys: frozenset[int] | None = None
 
     def undo(self, mode: int) -> _Result:
         texts = split_lineage_lines(decode_lineage_text(self._content or b""))
@@ -397,9 +399,31 @@ class _FileUndo:
                 for n, (text, key) in enumerate(zip(normal, keys, strict=True), 1)
             ]
         return [
-            UndoLine(text, key, n, self._is_own(owned), is_informative_lineage_line(text))
+            UndoLine(
+                text,
+                key,
+                n,
+                self._is_own(owned),
+                is_informative_lineage_line(text),
+                is_others=self._is_others(owned, key),
+            )
             for n, (text, key, owned) in enumerate(zip(normal, keys, self._owned, strict=True), 1)
         ]
+
+    def _is_others(self, line: OwnedLine, key: int) -> bool:
+        """Return whether anything shows that a line is not of this work: an author, or a commit before it."""
+        is_named = line.author is not None and not line.is_selected
+        is_older = line.since_ns is not None and line.since_ns < self._first_ns and self._may_be_older(key)
+        return is_named or line.is_contested or line.is_older or is_older
+
+    def _may_be_older(self, key: int) -> bool:
+        """Return whether the file may have had a line before the work; the commit below the work tells, if known."""
+        revision = self._target.edits[0].revision
+        if revision is not None and self._old_keys is None:
+            texts = (self._former.read(FileAt(revision, path)) for path in self._target.names)
+            found = [version.normal for version in texts if version is not None]
+            self._old_keys = frozenset(key for lines in found for key in self._edits.make_keys(lines))
+        return self._old_keys is None or key in self._old_keys
 
     def _is_own(self, line: OwnedLine) -> bool:
         is_sure = line.certainty in CERTAINTIES or (self._imported and line.certainty == LIKELY)
@@ -513,7 +537,7 @@ class _FileUndo:
     def _is_created(self) -> bool:
         """Return whether the file was not there before the work: in no capture, and in no commit below it."""
         first = self._target.edits[0]
-        return first.creates and not first.before and not self._former.exists_in(self._list_bases())
+        return first.creates and not first.before and not self._former.existed_before(first.revision)
 
     def _list_bases(self) -> list[CommitSha | None]:
         """Return the commits that the work in this file began from, as far as the lines show."""
