@@ -68,7 +68,7 @@ class FormerTexts:
                     return version.content
         return None
 
-    def existed_before(self, revision: CommitSha | None) -> bool:
+    def has_version_before(self, revision: CommitSha | None) -> bool:
         """Return whether git has the file from before the work, which began on top of ``revision`` if that is known."""
         commits = [revision] if revision is not None else self._list_commits()[:1]
         names = [FileAt(commit, path) for commit in commits for path in self._paths]

@@ -537,7 +537,7 @@ class _FileUndo:
     def _is_created(self) -> bool:
         """Return whether the file was not there before the work: in no capture, and in no commit below it."""
         first = self._target.edits[0]
-        return first.creates and not first.before and not self._former.existed_before(first.revision)
+        return first.creates and not first.before and not self._former.has_version_before(first.revision)
 
     def _list_bases(self) -> list[CommitSha | None]:
         """Return the commits that the work in this file began from, as far as the lines show."""
