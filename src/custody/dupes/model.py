@@ -225,6 +225,17 @@ class ChangeSummary(Struct, frozen=True, kw_only=True):
     on_main: bool
 
 
+NO_COMMIT = CommitSha("")
+"""The base of a change without one."""
+
+
+class ChangeEnds(Struct, frozen=True):
+    """Base and head of a change."""
+
+    base: str
+    head: str
+
+
 class ChangeRow(ChangeSummary, frozen=True, kw_only=True):
     """An indexed change with its repository, its packed signature and the version that made the signature."""
 

@@ -67,6 +67,9 @@ class Screen(Struct, frozen=True):
     def render(self, line: TextLine) -> str:
         """Return a line as this screen shows it, without control characters of its pieces."""
         pieces = (line,) if isinstance(line, str | StyledText) else line
+        if not (self.has_color or self.has_links):  # controls are escaped one by one, so all pieces at once
+            text = "".join([piece if isinstance(piece, str) else piece.text for piece in pieces])
+            return escape_controls(text).rstrip()
         return "".join(self._render_piece(piece) for piece in pieces).rstrip()
 
     def wrap(self, line: TextLine) -> list[TextLine]:

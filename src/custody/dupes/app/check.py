@@ -11,12 +11,12 @@ from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables, dump_canonical_json
-from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, UnreadableChange, read_changes
+from custody.dupes.app.change_reader import OWN, ChangeRef, UnreadableChange, read_changes
 from custody.dupes.app.report import report_change, report_evidence
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch
 from custody.dupes.app.select import resolve_change_ref
 from custody.dupes.evidence import compute_change_overlap
-from custody.dupes.model import ChangeDescription, DuplicateVerdict
+from custody.dupes.model import NO_COMMIT, ChangeDescription, DuplicateVerdict
 from custody.dupes.queries import DupesTables, EvidenceRow
 from custody.dupes.relations import GitRelations, find_change_relations
 from custody.dupes.rules import DedupeRules

@@ -8,8 +8,8 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import matches_path_pattern
 from custody.core.patterns import lazy_pattern
-from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, ChangeRef
-from custody.dupes.model import ChangeRow
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, ChangeRef
+from custody.dupes.model import NO_COMMIT, ChangeRow
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.git import NoObject, Repository, Walk

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from custody.core.agent_titles import get_agent_title
 from custody.core.plural import count_noun
 from custody.gate.wire.report import ReasonReport
-from custody.intake.settings.agent_table import get_agent_title
 from custody.review.wire import HunkAuthor, HunkReport, ReviewReport
 from custody.server.page_data.diff import ChangeDiff, DiffHunk, DiffReader
 from custody.server.pages.diff_lines import HunkHtml, LineNote, render_hunk_lines
