@@ -146,9 +146,11 @@ def detect_screen(
     out = sys.stdout if stream is None else stream
     is_terminal = out.isatty()
     is_dumb = environment.get("TERM", "") == "dumb"
-    import shutil  # slow to load
+    size = os.terminal_size((UNKNOWN_COLUMNS, 0))
+    if is_terminal:
+        import shutil  # slow to load
 
-    size = shutil.get_terminal_size((80, 24)) if is_terminal else os.terminal_size((UNKNOWN_COLUMNS, 0))
+        size = shutil.get_terminal_size((80, 24))
     encoding = (getattr(out, "encoding", None) or "ascii").lower().replace("-", "")
     return Screen(
         columns=max(size.columns, NARROW_COLUMNS_MIN),
