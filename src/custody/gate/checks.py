@@ -15,7 +15,6 @@ from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
 from custody.core.plural import count_noun, noun_for_count
 from custody.core.record import RecordingGap
-from custody.dupes import Category, DuplicateVerdict
 from custody.gate.model import (
     READ_IT,
     AddedRange,
@@ -26,7 +25,6 @@ from custody.gate.model import (
     Reason,
     ReasonCode,
     RecordState,
-    SimilarChange,
     TrustAnswer,
     VerdictLevel,
     join_reason_parts,
@@ -331,13 +329,7 @@ def check_duplicates(evidence: GateEvidence, rules: GateRules) -> Iterator[Reaso
         yield rules.reason(ReasonCode.DUPE_UNSEEN, evidence.duplicates.why, evidence.duplicates.remedy)
         return
     for duplicate in evidence.duplicates:
-        yield rules.reason(_reason_code_from_duplicate(duplicate), f"{duplicate.name}: {duplicate.why}")
-
-
-def _reason_code_from_duplicate(duplicate: SimilarChange) -> ReasonCode:
-    if duplicate.verdict is DuplicateVerdict.COMPETING:
-        return ReasonCode.DUPE_COMPETING
-    return ReasonCode.DUPE_SAME if duplicate.category is Category.SAME_CHANGE else ReasonCode.DUPE_LIKELY
+        yield rules.reason(duplicate.code, f"{duplicate.name}: {duplicate.why}", spots=duplicate.spots)
 
 
 # Reads: did a person who did not write the change read all of it?

@@ -349,12 +349,24 @@ class TrustAnswer(Struct, frozen=True):
 
 
 class SimilarChange(Struct, frozen=True):
-    """Another change that is similar to this one: its display name, the verdict on the two, and why."""
+    """Another change that is similar to this one: its display name and head, the verdict on the two, and why.
+
+    ``spots`` are the places that both share; without any, the change as a whole is meant.
+    """
 
     name: str
     verdict: DuplicateVerdict
     category: Category
     why: str
+    spots: tuple[ChangeSpot, ...] = ()
+    head: str = ""
+
+    @property
+    def code(self) -> ReasonCode:
+        """Return the code of the reason that this change gives."""
+        if self.verdict is DuplicateVerdict.COMPETING:
+            return ReasonCode.DUPE_COMPETING
+        return ReasonCode.DUPE_SAME if self.category is Category.SAME_CHANGE else ReasonCode.DUPE_LIKELY
 
 
 class ChangeText(Struct, frozen=True):

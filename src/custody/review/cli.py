@@ -73,8 +73,9 @@ TEST_ROLES: Mapping[str, Role] = MappingProxyType(
     help="Also check this description (- for stdin).",
 )
 @click.option("--from", "source", type=click.File("rb"), metavar="FILE", help="Show the JSON of an earlier review.")
-@click.option("--no-prompts", is_flag=True, help="Leave out the texts of prompts.")
+@click.option("--no-prompts", is_flag=True, help="Leave out prompts that the base branch does not publish.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the card of every hunk.")
+@click.option("--open", "is_open", is_flag=True, help="Serve the pages, and open that of the change in the browser.")
 @json_option
 @click.pass_context
 def review_command(  # noqa: PLR0913 - one for each option
@@ -86,6 +87,7 @@ def review_command(  # noqa: PLR0913 - one for each option
     *,
     no_prompts: bool,
     verbose: bool,
+    is_open: bool,
     as_json: bool,
 ) -> int:
     """Show what to read in a change, the riskiest first.
@@ -100,7 +102,12 @@ def review_command(  # noqa: PLR0913 - one for each option
       custody review
       custody review origin/main --format markdown > review.md
       custody review main..HEAD --json
+      custody review main..HEAD --open
     """
+    if is_open:
+        if change is None or form is not None or source is not None or description is not None:
+            raise InputError("--open takes BASE..HEAD and nothing else", hint="'custody review main..HEAD --open'")
+        return _open_review_page(ctx, change, as_json=as_json)
     from custody.review.app.review import ReviewRequest, review_change
 
     if form is not None and as_json:
@@ -125,6 +132,19 @@ def review_command(  # noqa: PLR0913 - one for each option
     lines = render_review(report, screen, name_change(change), verbose=verbose)
     print_command_report(report, lines, as_json=as_json)
     return 0
+
+
+def _open_review_page(ctx: click.Context, change: str, *, as_json: bool) -> int:
+    """Run 'custody serve' on a free port, and open the page of the change; return its exit status."""
+    from custody.workspace.change import resolve_change_range
+
+    found = resolve_change_range(open_command_workspace(ctx).repository, change)
+    root = ctx.find_root()
+    assert isinstance(root.command, click.Group), "the program is a group of verbs"
+    serve = root.command.get_command(root, "serve")
+    assert serve is not None, "'custody serve' is a verb"
+    status: int = ctx.invoke(serve, port=0, page=f"/changes/{found.base}..{found.head}", as_json=as_json)
+    return status
 
 
 def render_review(report: ReviewReport, screen: Screen, change: str, *, verbose: bool = False) -> Iterator[TextLine]:

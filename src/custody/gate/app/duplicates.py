@@ -1,7 +1,10 @@
 """Evidence for the gate about duplicates of a change."""
 
+from collections.abc import Iterator
+
 from custody.config import EffectiveRules
 from custody.core.errors import InputError, StoreError
+from custody.core.paths import Lines
 from custody.dupes import DuplicateVerdict, Relation
 from custody.dupes.app.change_reader import ChangeRef
 from custody.dupes.app.check import find_duplicate_matches
@@ -9,7 +12,7 @@ from custody.dupes.app.report import escape_change_name
 from custody.dupes.app.search import DuplicateMatch
 from custody.dupes.app.select import read_change_commits
 from custody.gate.app.change import ChangeUnderReview
-from custody.gate.model import MissingEvidence, SimilarChange
+from custody.gate.model import ChangeSpot, MissingEvidence, SimilarChange
 from custody.store import Store
 
 EXPECTED = frozenset((Relation.BACKPORT_OF, Relation.REVERT_OF, Relation.RELAND_OF, Relation.STACKED_ON))
@@ -46,4 +49,22 @@ def _gate_duplicate_from_match(match: DuplicateMatch) -> SimilarChange:
         " (merged)" if change.on_main else ""
     )
     why = score.rule if match.candidate.exact else f"{score.rule} ({match.candidate.chance.probability * 100:.0f} %)"
-    return SimilarChange(name, match.verdict, score.category, why)
+    return SimilarChange(name, match.verdict, score.category, why, tuple(_list_shared_spots(match)), change.head)
+
+
+def _list_shared_spots(match: DuplicateMatch) -> Iterator[ChangeSpot]:
+    """Yield the lines that both changes share; their files where not every line is listed, none if files are not."""
+    overlap = match.overlap
+    if isinstance(overlap, str):
+        return
+    if sum(place.lines for place in overlap.places) < overlap.lines or not overlap.places:
+        files = overlap.files
+        yield from (ChangeSpot(path) for path in files.some if files.count == len(files.some))
+        return
+    added = {place.path for place in overlap.places if place.sign == "+"}
+    for place in overlap.places:
+        if place.sign == "+":
+            yield ChangeSpot(place.path, Lines(place.line, place.line + place.lines - 1))
+        elif place.path not in added:
+            added.add(place.path)
+            yield ChangeSpot(place.path)

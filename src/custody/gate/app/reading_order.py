@@ -16,7 +16,7 @@ from custody.dupes.app.file_channel import is_source_path, name_file_channel
 from custody.dupes.app.patch_identity import IdentifiedHunk, list_identified_hunks
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.gather import GatheredEvidence
-from custody.gate.model import AddedRange, MissingEvidence, Reason, RecordState
+from custody.gate.model import AddedRange, ChangeSpot, GateEvidence, MissingEvidence, Reason, RecordState, SimilarChange
 from custody.gate.risk import HunkFacts, HunkRisk, RiskLevel, rank_hunks
 from custody.gate.rules import GateRules
 from custody.git import FileDiff, HunkDetail
@@ -130,6 +130,24 @@ def make_reading_order(
         )
     ranked = rank_hunks(facts for _, facts in parts.values())
     return ReadingOrder(summary, tuple(replace(parts[hunk.facts.id][0], risk=hunk.risk) for hunk in ranked))
+
+
+def find_hunk_duplicates(evidence: GateEvidence, hunk: JudgedHunk) -> list[SimilarChange] | None:
+    """Return the changes that share lines of a hunk, its file, or the change as a whole; None if none were searched."""
+    similar = evidence.duplicates
+    if similar is None or isinstance(similar, MissingEvidence):
+        return None
+    return [
+        change for change in similar if not change.spots or any(_is_spot_in_hunk(spot, hunk) for spot in change.spots)
+    ]
+
+
+def _is_spot_in_hunk(spot: ChangeSpot, hunk: JudgedHunk) -> bool:
+    if spot.path != hunk.path:
+        return False
+    if spot.lines is None or hunk.lines is None:
+        return spot.lines is None
+    return spot.lines.first <= hunk.lines.last and hunk.lines.first <= spot.lines.last
 
 
 class _FactMaker:

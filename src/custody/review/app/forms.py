@@ -56,8 +56,8 @@ _SEVERITIES: Mapping[str, Literal["critical", "major", "minor"]] = MappingProxyT
 def encode_review_markdown(report: ReviewReport, link_base: str | None = None, *, with_prompts: bool = False) -> str:
     """Encode a review as Markdown of at most 65,535 characters; cards that do not fit are counted.
 
-    ``link_base`` is the URL of the repository's files at the head, for links to lines. Texts of prompts are shown only
-    ``with_prompts``, because more people read a pull request than may read a conversation.
+    ``link_base`` is the URL of the repository's files at the head, for links to lines. Excerpts of prompts are shown
+    only ``with_prompts``, because more people read a pull request than may read a conversation.
     """
     report = report if with_prompts else hide_review_prompts(report)
     text = "\n".join([MARK, *_render_head(report), *_render_order(report, link_base)]) + "\n"
@@ -277,7 +277,7 @@ def encode_code_quality(report: ReviewReport) -> bytes:
 
 REVIEW_FORMS = MappingProxyType(
     {
-        "markdown": lambda report: encode_review_markdown(report).encode(),
+        "markdown": lambda report: encode_review_markdown(report, with_prompts=report.publishes_prompts).encode(),
         "annotations": encode_review_annotations,
         "code-quality": encode_code_quality,
     }

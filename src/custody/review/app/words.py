@@ -111,4 +111,4 @@ def describe_duplicates(hunk: HunkReport) -> str:
     """Return the duplicates of a hunk, or that none were searched."""
     if hunk.duplicates is None:
         return "not checked for duplicates"
-    return "; ".join(f"{duplicate.change}: {duplicate.why}" for duplicate in hunk.duplicates) or "none found"
+    return "; ".join(f"{duplicate.name}: {duplicate.why}" for duplicate in hunk.duplicates) or "none found"
