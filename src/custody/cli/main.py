@@ -177,7 +177,7 @@ def _import_msgspec() -> None:
     It asks for two names there that the standard library has in every Python that custody runs on.
     """
     if "typing_extensions" not in sys.modules:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # how imports are told: not there
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # an import finds no module then
         try:
             import_module("msgspec")
         finally:
