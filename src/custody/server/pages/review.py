@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from custody.core.agent_titles import get_agent_title
 from custody.core.plural import count_noun
 from custody.gate.wire.report import ReasonReport
 from custody.review.wire import HunkAuthor, HunkReport, ReviewReport

@@ -283,7 +283,7 @@ def test_every_code_and_every_name_of_the_conventions_is_on_the_page() -> None:
     assert [name for name in names if f"`{name}`" not in page] == []
 
 
-PLAIN_VALUES = (
+PLAIN_VALUES: st.SearchStrategy[Any] = (
     st.text(max_size=30)
     | st.integers(-(2**70), 2**70)
     | st.booleans()
@@ -296,7 +296,9 @@ NAMED = st.sampled_from([*sorted(NAMING), "custody.span.kind", "input.value", "x
 
 @st.composite
 def otlp_spans(draw: st.DrawFn) -> OtlpSpan:
-    words = st.sampled_from(["TOOL", "chat", "tools/call", "unknown_service", "mcp__a__b", "execute_tool x", ""])
+    words: st.SearchStrategy[Any] = st.sampled_from(
+        ["TOOL", "chat", "tools/call", "unknown_service", "mcp__a__b", "execute_tool x", ""]
+    )
     attributes: dict[str, Any] = draw(st.dictionaries(NAMED, words | PLAIN_VALUES, max_size=6))
     return OtlpSpan(
         trace=draw(st.sampled_from([TRACE, "run 1", "9" * 300])),
