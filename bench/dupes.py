@@ -42,6 +42,7 @@ COMMITTED = 50_000
 CACHE_KILOBYTES = 4_000_000
 COMMON, SHARED, OWN = 40, 30, 30
 """Terms of a synthetic change that many changes have, that a few have, and unique ones."""
+AUTHORS = 50
 ALIKE_EVERY = 10
 """One in this many changes is a near copy of an earlier one."""
 RULES = DedupeRules()
@@ -59,7 +60,8 @@ def a_change(n: int, size: int) -> SketchedChange:
     signature = Signature(identifiers=names, lines=names, files=names, added=40, removed=5)
     head = CommitSha(f"{n:040x}")
     asked = ChangeRef(base=CommitSha("0" * 40), head=head)
-    return SketchedChange(asked, f"change {n}", n, ChangeSketch(signature, {}, {"identifier": terms, "path": paths}), 0)
+    sketch = ChangeSketch(signature, {}, {"identifier": terms, "path": paths})
+    return SketchedChange(asked, f"change {n}", f"author {n % AUTHORS}", n, sketch, 0)
 
 
 def populate(ground: Ground, size: int) -> Population:
