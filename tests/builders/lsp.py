@@ -39,7 +39,10 @@ class Editor:
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "custody", "lsp", *options], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "custody", "lsp", *options],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self._messages: Queue[dict[str, Any] | None] = Queue()
         self._waiting: list[dict[str, Any]] = []
