@@ -43,6 +43,7 @@ from bench import (
     tenants,
     trust,
     trust_growth,
+    undo,
     warm,
 )
 from bench.attribution import command as attribution
@@ -109,6 +110,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "tenancy": tenancy.main,
         "tenants": tenants.main,
         "trust": trust.main,
+        "undo": undo.main,
         "warm-why": warm.main,
     }
 )

@@ -72,6 +72,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ``why`` and ``gate`` also read runs of tests and statements of people.
 BUDGETS = {
     ("blame", "src/app.py"): (112, 4, 1),
+    ("undo", "s1"): (127, 14, 1),
     ("log",): (65, 1, 1),
     ("why", f"src/app.py:{LINE}"): (231, 3, 1),
     ("gate", "HEAD~1..HEAD"): (245, 16, 1),
