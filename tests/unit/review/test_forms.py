@@ -280,7 +280,7 @@ class Outline(HTMLParser):
 
 
 def hostile_review(text: str) -> ReviewReport:
-    """Return a review with this text wherever a record or the change decides what stands there."""
+    """Return a review with this text wherever a record or the change decides the text."""
     run = RunReport(
         agent=text,
         session=text,
