@@ -8,9 +8,8 @@ A line counts as explained if an agent's call is its answer; a commit's own trai
 have edited that file, or the line must have left another file in the same commit, or the call's session must have
 edited both, or a shell command must have moved the call's file here, or git's own search finds that the line was moved
 from a file that the call edited. The reason for an unexplained line is false if some call before the commit wrote
-exactly this line into this file, and the line is not
-boilerplate. Reasons that admit such a call have their own tests: a line at "another place" must not be between the same
-two lines in the call's text, a line whose "layout" changed must have all its words from the text that the call
+exactly this line into this file, and the line is not boilerplate. Reasons that admit such a call have their own tests:
+a line at "another place" must not be between the same two lines in the call's text, a line whose "layout" changed must have all its words from the text that the call
 replaced, one that was "gone" must be missing from some later text, and one that "says too little" must be short.
 """
 
