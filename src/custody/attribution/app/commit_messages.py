@@ -41,8 +41,8 @@ SHARE_MIN = 0.5
 CHECKPOINTS = b"/entire/checkpoints/v1"
 GIT_AI, AI_ATTRIBUTION = b"refs/notes/ai", b"refs/notes/ai-attribution"
 SHORT_ID_LENGTH = 12
-TOGETHER_MIN = 8
-"""Minimum files for which the sources of lines are read at once instead of by git blame of each file."""
+TOGETHER_MIN = 16
+"""Files that git blame answers for one by one; if more need it, the sources of all lines are read at once."""
 
 
 class CommitStatement(Struct, frozen=True):
@@ -66,6 +66,15 @@ class CommitPlace(Struct, frozen=True):
     line: int | None = None
 
 
+class _PreparedFiles(Struct):
+    """Files of a commit, the changes that say where their lines come from, and how many needed git blame so far."""
+
+    commit: CommitSha
+    files: frozenset[RepoPath]
+    changes: Sequence[CommitFileChanges]
+    asked: int = 0
+
+
 class CommitStatements:
     """The statements of one repository's commits, each read once."""
 
@@ -74,12 +83,14 @@ class CommitStatements:
         self._agents: dict[CommitSha, NamedAgent | None] = {}
         self._notes: dict[CommitSha, Mapping[str, tuple[str, float]]] = {}
         self._git_ai_notes: dict[CommitSha, GitAiNote | None] = {}
-        self._sources: dict[tuple[CommitSha, RepoPath], list[LineSource]] = {}
+        self._sources: dict[tuple[CommitSha | None, RepoPath], list[LineSource]] = {}
+        self._prepared: _PreparedFiles | None = None
+        self._stated: dict[CommitPlace, CommitStatement | None] = {}
 
     def prepare(self, commit: CommitSha, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
         """Return which of these files as of ``commit`` may have lines of a commit that names an agent.
 
-        The sources of the lines of many files are read at once, so that git blame is not needed for each.
+        If many of them need git blame, the others are then read at once.
         """
         repository, noted = self._evidence.repository, self.list_noted_commits()
         with repository.log([commit], walk=Walk(since_seconds=FIRST_NAMED_SECONDS)) as log:
@@ -89,12 +100,8 @@ class CommitStatements:
             return frozenset()
         changes = read_file_changes(repository, commit, max(0, min(seconds)))
         files = _follow_named_files(reversed(changes), {logged.id for logged in named}) & frozenset(paths)
-        if len(files) >= TOGETHER_MIN:
-            from custody.attribution.app.line_sources import read_sources_of_lines  # only counts have many files
-
-            sources = read_sources_of_lines(repository, commit, files, changes)
-            self._sources = {(commit, path): found for path, found in sources.items()}
-        return frozenset(files)
+        self._prepared = _PreparedFiles(commit, frozenset(files), changes)
+        return self._prepared.files
 
     def add_claims(self, version: FileVersion, answers: Sequence[LineAnswer]) -> list[LineAnswer]:
         """Return ``answers`` with the statements of commits about lines without other evidence."""
@@ -114,7 +121,7 @@ class CommitStatements:
             for number in range(answer.lines.first, answer.lines.last + 1)
         }
         older = [answer.lines for answer in unknown if not answer.trail]
-        if older and (version.base, version.path) in self._sources:
+        if older and self._read_sources(version) is not None:
             known = self._blame_places(version)
             numbers = (number for lines in older for number in range(lines.first, lines.last + 1))
             places.update((number, known[number]) for number in numbers if number in known)
@@ -127,22 +134,35 @@ class CommitStatements:
         blamed = self._blame_places(version) if noted else {}
         return {**places, **{number: blamed[number] for number in noted if number in blamed}}
 
+    def _read_sources(self, version: FileVersion) -> list[LineSource] | None:
+        """Return the sources of a prepared file's lines, read at once for all files; None if git blame is cheaper."""
+        prepared, place = self._prepared, (version.base, version.path)
+        if prepared is not None and version.base == prepared.commit and place not in self._sources:
+            prepared.asked += 1
+            if prepared.asked > TOGETHER_MIN:
+                from custody.attribution.app.line_sources import read_sources_of_lines  # only counts have many files
+
+                self._prepared = None
+                read = read_sources_of_lines(
+                    self._evidence.repository, prepared.commit, prepared.files, prepared.changes
+                )
+                self._sources = {(prepared.commit, path): sources for path, sources in read.items()}
+        return self._sources.get(place)
+
     def _blame_places(self, version: FileVersion) -> dict[int, "CommitPlace"]:
         """Return where git blame finds the lines of a version, as far as their history is here."""
         base = version.base
         if base is None:
             return {}
-        committed = self._evidence.history.texts(base, version.path)
-        places = {old + 1: new + 1 for old, new in align_carried_items(committed, version.texts)}
-        sources = self._sources.get((base, version.path))
+        sources = self._read_sources(version)
         if sources is None:
             sources = self._evidence.repository.line_sources(base, version.path)
-        return {
-            places[line]: CommitPlace(source.commit, source.path, source.origin.first + line - source.blamed.first)
-            for source in sources
-            for line in range(source.blamed.first, min(source.blamed.last, len(committed)) + 1)
-            if line in places
-        }
+        committed = version.texts if version.commit is not None else self._evidence.history.texts(base, version.path)
+        places = _list_places(sources, len(committed), with_lines=bool(self._git_ai_tips))
+        if version.commit is not None:
+            return places
+        same = align_carried_items(committed, version.texts)
+        return {new + 1: places[old + 1] for old, new in same if old + 1 in places}
 
     def agent_of(self, commit: Commit) -> NamedAgent | None:
         """Return the agent that a commit's author or message names; the first of several."""
@@ -282,8 +302,12 @@ class CommitStatements:
             yield part if commit is None or statement is None else self._answer(part, commit, statement)
 
     def _find_statement(self, place: CommitPlace | None) -> tuple[CommitSha | None, CommitStatement | None]:
-        statement = None if place is None else self._state(place)
-        return (None, None) if place is None or statement is None else (place.commit, statement)
+        if place is None:
+            return None, None
+        if place not in self._stated:
+            self._stated[place] = self._state(place)
+        statement = self._stated[place]
+        return (None, None) if statement is None else (place.commit, statement)
 
     def _answer(self, answer: LineAnswer, commit: Commit, statement: CommitStatement) -> LineAnswer:
         named, rules, lines = statement.agent, self._evidence.rules, answer.lines
@@ -312,6 +336,17 @@ class CommitStatements:
             conversation=named.url,
             part=statement.share,
         )
+
+
+def _list_places(sources: Iterable[LineSource], count: int, *, with_lines: bool) -> dict[int, CommitPlace]:
+    """Return where each of ``count`` lines comes from, as far as sources say; without lines one place for many."""
+    places: dict[int, CommitPlace] = {}
+    for source in sources:
+        whole = CommitPlace(source.commit, source.path)
+        shift = source.origin.first - source.blamed.first
+        for line in range(source.blamed.first, min(source.blamed.last, count) + 1):
+            places[line] = CommitPlace(source.commit, source.path, line + shift) if with_lines else whole
+    return places
 
 
 def _is_open(answer: LineAnswer) -> bool:

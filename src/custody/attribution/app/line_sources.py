@@ -64,15 +64,11 @@ def read_sources_of_lines(
 
 
 class _Question(Struct, frozen=True):
-    """A commit and a parent, with the changed files whose hunks are needed: renames need added and deleted ones."""
+    """A commit and a parent, the changed files whose hunks are needed, and the contents that git reads for them."""
 
     comparison: Comparison
     files: tuple[FileChange, ...]
-
-    @property
-    def blobs(self) -> set[BlobSha]:
-        """The contents that git reads for the answer."""
-        return {side.blob for file in self.files for side in (file.old, file.new) if side is not None}
+    blobs: frozenset[BlobSha]
 
 
 def _list_questions(paths: Collection[RepoPath], changes: Iterable[CommitFileChanges]) -> Iterator[_Question]:
@@ -80,14 +76,18 @@ def _list_questions(paths: Collection[RepoPath], changes: Iterable[CommitFileCha
     names = set(paths)
     for commit_changes in changes:
         for parent, files in commit_changes.by_parent.items():
-            needed = [file for file in files if file.kind is ChangeKind.MODIFIED and file.path in names]
-            added = [file for file in files if file.kind is ChangeKind.ADDED and file.path in names]
-            deleted = [file for file in files if file.kind is ChangeKind.DELETED] if added else []
-            if deleted:
+            needed = [file for file in files if file.kind is ChangeKind.MODIFIED]
+            is_needed = any(file.path in names for file in needed)
+            added = [file for file in files if file.kind is ChangeKind.ADDED]
+            deleted = [file for file in files if file.kind is ChangeKind.DELETED]
+            if deleted and any(file.path in names for file in added):
                 names.update(file.path for file in deleted)  # one of them may be a file under its former name
                 needed += [*added, *deleted]
-            if needed:
-                yield _Question(Comparison(commit_changes.commit, parent), tuple(needed))
+                is_needed = True
+            if is_needed:
+                blobs = frozenset(side.blob for file in needed for side in (file.old, file.new) if side is not None)
+                needed = [file for file in needed if file.kind is not ChangeKind.MODIFIED or file.path in names]
+                yield _Question(Comparison(commit_changes.commit, parent), tuple(needed), blobs)
 
 
 def _read_diffs(
@@ -207,6 +207,14 @@ class _SourceWalk:
         self._open[commit] = many
 
 
+class _Added(Struct, frozen=True):
+    """Indexes of lines that a hunk added, and what to add to later indexes to get those before the change."""
+
+    first: int
+    end: int
+    shift: int
+
+
 def _split_parts(parts: Iterable[_OpenLines], file: FileDiff) -> tuple[tuple[_OpenLines, ...], tuple[_OpenLines, ...]]:
     """Return the lines that the parent has, as numbered there, and those that were added."""
     passed, kept = [], []
@@ -225,25 +233,32 @@ def split_runs_by_hunks(
     >>> split_runs_by_hunks([_Run(0, 0, 5)], [Hunk(2, 2, (b"b",), (b"B", b"C"))])
     ((_Run(here=0, blamed=0, count=1), _Run(here=2, blamed=3, count=2)), (_Run(here=1, blamed=1, count=2),))
     """
+    blocks = [_added_from_hunk(hunk) for hunk in hunks]
     old: list[_Run] = []
     new: list[_Run] = []
-    for run in runs:
-        here, end, shift = run.here, run.here + run.count, 0
-        for hunk in hunks:
-            first, after = hunk.new_index, hunk.new_index + len(hunk.added)
-            if first >= end:
-                break
-            if here < first:
-                old.append(_Run(here + shift, run.blamed + here - run.here, first - here))
-                here = first
-            if here < after:
-                count = min(after, end) - here
-                new.append(_Run(here, run.blamed + here - run.here, count))
-                here += count
-            shift = hunk.old_index + len(hunk.removed) - after
-        if here < end:
-            old.append(_Run(here + shift, run.blamed + here - run.here, end - here))
+    at = 0
+    for run in sorted(runs, key=lambda run: run.here):
+        here, end, blamed = run.here, run.here + run.count, run.blamed - run.here
+        while at < len(blocks) and blocks[at].end <= here:
+            at += 1
+        after = at
+        while here < end:
+            shift = blocks[after - 1].shift if after else 0
+            block = blocks[after] if after < len(blocks) else None
+            until = end if block is None else min(end, max(block.first, here))
+            if here < until:
+                old.append(_Run(here + shift, blamed + here, until - here))
+            here = until
+            if block is not None and here < (until := min(block.end, end)):
+                new.append(_Run(here, blamed + here, until - here))
+                here = until
+            after += 1
     return tuple(old), tuple(new)
+
+
+def _added_from_hunk(hunk: Hunk[bytes]) -> _Added:
+    end = hunk.new_index + len(hunk.added)
+    return _Added(hunk.new_index, end, hunk.old_index + len(hunk.removed) - end)
 
 
 def _make_sources(commit: CommitSha, path: RepoPath, runs: Iterable[_Run]) -> Iterator[LineSource]:
