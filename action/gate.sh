@@ -8,6 +8,7 @@ fail() { echo "::error title=custody::$1"; exit 2; }
 [[ "${CUSTODY_BASE:-}" =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail "no base commit: run this on pull_request, or set 'base'"
 [[ "${CUSTODY_HEAD:-}" =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail "no head commit: run this on pull_request, or set 'head'"
 [[ "${CUSTODY_FAIL_ON:-block}" =~ ^(block|nothing)$ ]] || fail "invalid 'fail-on': use 'block' or 'nothing'"
+[[ "${CUSTODY_DISCLOSURE:-off}" =~ ^(off|report|require)$ ]] || fail "invalid 'disclosure': use 'off', 'report' or 'require'"
 
 work="$(mktemp -d "${RUNNER_TEMP:-/tmp}/custody.XXXXXX")"
 if [[ -n "${CUSTODY_PROGRAM:-}" ]]; then
@@ -45,7 +46,7 @@ judge() { "$custody" gate "$range" --description "$work/description" "$@"; }
 status=0
 judge --json > "$work/verdict.json" || status=$?
 [[ $status -le 1 ]] || fail "custody failed with exit status $status"
-# The review may be uploaded for a comment, so it has no texts of prompts.
+# The review may be uploaded for a comment, so it has no prompts that the base branch does not publish.
 if "$custody" review "$range" --description "$work/description" --no-prompts --json > "$work/review.json"; then
   "$custody" review --from "$work/review.json" --format markdown >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" || true
   if [[ "${CUSTODY_ANNOTATIONS:-true}" == true ]]; then
@@ -62,6 +63,25 @@ fi
 
 level="$("${CUSTODY_PYTHON:-python3}" -I -c 'import json, sys; print(json.load(open(sys.argv[1]))["level"])' "$work/verdict.json")"
 { echo "level=$level"; echo "verdict=$work/verdict.json"; } >> "${GITHUB_OUTPUT:-/dev/stdout}"
+
+undisclosed=0
+if [[ "${CUSTODY_DISCLOSURE:-off}" != off ]]; then
+  checked=0
+  "$custody" trailer "$range" --check --json > "$work/trailers.json" || checked=$?
+  [[ $checked -le 1 ]] || fail "custody failed to check trailers with exit status $checked"
+  # Only missing trailers count: one without a record may be true, its work was recorded elsewhere or not at all.
+  undisclosed="$("${CUSTODY_PYTHON:-python3}" -I "$CUSTODY_ACTION/action/disclosure.py" "$work/trailers.json" "$work/trailers.md")"
+  cat "$work/trailers.md" >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}"
+  echo "undisclosed=$undisclosed" >> "${GITHUB_OUTPUT:-/dev/stdout}"
+  if [[ "$undisclosed" -gt 0 ]]; then
+    kind=warning
+    if [[ "$CUSTODY_DISCLOSURE" == require ]]; then kind=error; fi
+    echo "::$kind title=custody::commits without the trailers that records support: $undisclosed (see the summary)"
+  fi
+fi
 if [[ "${CUSTODY_FAIL_ON:-block}" == block && $status -eq 1 ]]; then
+  exit 1
+fi
+if [[ "${CUSTODY_DISCLOSURE:-off}" == require && "$undisclosed" -gt 0 ]]; then
   exit 1
 fi

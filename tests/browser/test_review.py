@@ -1,19 +1,28 @@
 """The review of a change in a browser: sound, by keyboard alone, on a phone, without script, and small when large."""
 
+import json
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Look
-from tests.builders.browser import PHONE, findings
+from tests.builders.browser import PHONE, findings, looking
 from tests.builders.repo import a_repository
+from tests.builders.review_numbers import compare_numbers, numbers_in_report, numbers_on_pages
 from tests.builders.service import Started, started
 
 CHANGE = "/changes/again/add-up"
 READY = ".verdict-box :is(.approve, .review, .block)"
 ELEMENTS_MAX = 1_500
+COMPLETE_SECONDS_MAX = 120
 
 
 def opened(page: Page) -> Page:
@@ -31,8 +40,25 @@ def test_a_review_is_sound(look: Look, path: str, theme: str) -> None:
     assert page.locator("article.hunk .proof").count() >= 1
 
 
-def test_a_whole_review_by_keyboard(look: Look) -> None:
-    window = look()
+@pytest.fixture(scope="module")
+def own_story(story: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Started]]:
+    """A copy of the demo's repository that tests may change, and a service on it."""
+    folder = tmp_path_factory.mktemp("own") / "till"
+    shutil.copytree(story, folder, symlinks=True)
+    with started(folder) as service:
+        yield folder, service
+
+
+def run_custody(folder: Path, *words: str) -> Any:
+    ran = subprocess.run(
+        [sys.executable, "-m", "custody", *words, "--json"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    return json.loads(ran.stdout)
+
+
+def test_a_whole_review_by_keyboard(look: Look, own_story: tuple[Path, Started]) -> None:
+    folder, service = own_story
+    window = look(service)
     page = opened(window.go(CHANGE))
     window.settled()
     total = page.locator("article.hunk").count()
@@ -55,9 +81,66 @@ def test_a_whole_review_by_keyboard(look: Look) -> None:
     opened(page)
     expect(page.locator("#read-count")).to_have_text(f"{total} of {total} read")
     expect(page.locator("article input[data-read]").first).to_be_checked()
+    assert run_custody(folder, "read", "main..again/add-up")["read"] == total, "a mark on the page is a record"
     page.locator("article.hunk .diff").first.focus()
     page.keyboard.press("w")
     page.wait_for_url("**/why?**")
+
+
+def test_a_decision_from_the_page_is_the_one_of_the_command(look: Look, own_story: tuple[Path, Started]) -> None:
+    folder, service = own_story
+    window = look(service)
+    page = opened(window.go("/changes/clean/format-price"))
+    page.click("text=Record a decision")
+    expect(page.locator(".trust-words").first).to_contain_text("reviews")
+    page.check("input[value=rejected]")
+    page.fill("input[name=reason]", "the wrong currency")
+    page.click(".decide button")
+    page.wait_for_url("**#decide")
+    expect(page.locator("#decide")).to_contain_text("the wrong currency")
+    assert findings(page) == []
+    newest = run_custody(folder, "trust", "show", "claude-code")["history"][0]
+    assert (newest["decision"], newest["reason"], newest["counts"]) == ("rejected", "the wrong currency", True)
+
+
+def test_a_token_that_may_not_write_marks_in_the_browser_and_sees_commands(
+    browser: Browser, own_story: tuple[Path, Started]
+) -> None:
+    folder, service = own_story
+    token = run_custody(folder, "token", "create", "--scope", "read")["secret"]
+    with looking(browser, f"http://127.0.0.1:{service.port}", token) as window:
+        page = opened(window.go("/changes/forged/discounts"))
+        page.keyboard.press("j")
+        page.keyboard.press("x")
+        expect(page.locator("#read-count")).to_have_text("1 of 1 read")
+        page.keyboard.press("x")
+        expect(page.locator("#read-count")).to_have_text("0 of 1 read")
+        page.keyboard.press("x")
+        page.reload()
+        expect(page.locator("#read-count")).to_have_text("1 of 1 read")
+        page.click("text=Record a decision")
+        expect(page.locator("#decide .cmd").first).to_contain_text("custody trust record")
+        assert page.locator("#decide form").count() == 0
+    assert run_custody(folder, "read", "main..forged/discounts")["read"] == 0
+
+
+def test_every_number_of_the_page_is_that_of_the_command(story: Path, service: Started) -> None:
+    def get(path: str) -> str:
+        url = f"http://127.0.0.1:{service.port}{path}"
+        cookie = {"cookie": f"custody_token={service.token}", "accept": "text/html"}
+        until = time.monotonic() + COMPLETE_SECONDS_MAX
+        while time.monotonic() < until:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=cookie)) as answer:
+                html = str(answer.read().decode())
+            if 'id="review-status"' not in html:
+                return html
+            time.sleep(0.2)
+        raise TimeoutError(path)
+
+    for name in ("rewrite/read-prices", "report/rounding", "clean/format-price", "earlier"):
+        page = numbers_on_pages(get, f"/changes/{name}")
+        assert page["hunks"], name
+        assert compare_numbers(page, numbers_in_report(run_custody(story, "review", f"main..{name}"))) == [], name
 
 
 def test_keys_are_off_while_typing_and_by_the_switch(look: Look) -> None:

@@ -1,5 +1,6 @@
 """GitHub on loopback: the parts of its API that custody uses, with the shapes and errors of the real API."""
 
+import base64
 import hashlib
 import hmac
 import json
@@ -36,6 +37,8 @@ class FakeGitHub:
     check_runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, dict[str, Any]] = field(default_factory=dict)
     reviews: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    files: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    """Files of commits, by commit and path."""
     refusals: list[Refusal] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
     tokens_given: int = 0
@@ -173,7 +176,7 @@ class FakeGitHub:
         query = {name: values[0] for name, values in parse_qs(target.query).items()}
         return self._of_repository(method, parts[3:], query, json.loads(body) if body else {})
 
-    def _of_repository(
+    def _of_repository(  # noqa: C901 - a case per request
         self, method: str, parts: list[str], query: dict[str, str], body: dict[str, Any]
     ) -> tuple[int, dict[str, str], Any]:
         match method, parts:
@@ -187,6 +190,8 @@ class FakeGitHub:
                 found = [run for run in self.check_runs.values() if run["head_sha"] == sha]
                 found = [run for run in found if run["name"] == query.get("check_name", run["name"])]
                 return 200, {}, {"total_count": len(found), "check_runs": found}
+            case "GET", ["contents", path] if (query.get("ref", ""), path) in self.files:
+                return 200, {}, _file(self.files[query["ref"], path])
             case "POST", ["check-runs"]:
                 return self._kept(self.check_runs, _checked_run(body), 201)
             case "PATCH", ["check-runs", number] if int(number) in self.check_runs:
@@ -257,6 +262,10 @@ def fake_github() -> Iterator[FakeGitHub]:
 
 def _fewer(refusal: Refusal, times: int) -> Refusal:
     return Refusal(refusal.status, refusal.part, times, refusal.message, refusal.headers)
+
+
+def _file(content: bytes) -> dict[str, Any]:
+    return {"type": "file", "encoding": "base64", "content": base64.encodebytes(content).decode()}
 
 
 def _checked_run(body: dict[str, Any]) -> dict[str, Any]:

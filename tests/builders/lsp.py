@@ -10,7 +10,28 @@ from queue import Queue
 from threading import Thread
 from typing import Any
 
+from tests.builders.hooks import a_recorded_edit, a_recorded_event, a_recorded_session
+from tests.builders.lines import SESSION, Scene, moment, text
+
 WAIT = 60
+LINES, AGENTS_LINE = 2_000, 1_501
+
+
+def a_long_file(folder: Path) -> tuple[Path, str]:
+    """Return a repository with ``app.py`` and its text: a person's lines, and an agent's one in line AGENTS_LINE."""
+    scene = Scene(folder)
+    root = scene.built.path
+    peoples = [f"value_{number} = read_value({number})" for number in range(LINES)]
+    before = text(*peoples)
+    after = text(*peoples[: AGENTS_LINE - 1], "def discount(prices, percent):", *peoples[AGENTS_LINE - 1 :])
+    base = scene.committed(at=-100, app__py=before)
+    scene.saw(
+        a_recorded_session(session=SESSION, model="maker/model-1", at=moment(1), root=root),
+        a_recorded_event("UserPromptSubmit", {"prompt": "add a discount"}, session=SESSION, at=moment(2), root=root),
+        a_recorded_edit("app.py", before, after, session=SESSION, at=moment(3), root=root),
+    )
+    scene.committed(base, at=20, app__py=after)
+    return root, after
 
 
 class Editor:

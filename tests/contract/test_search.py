@@ -2,7 +2,7 @@
 
 from custody.core.ids import RecordRef, Seq
 from custody.search.model import SearchTerm, TextKind
-from custody.search.queries import SearchFilter, SearchTables, search_texts_from_views
+from custody.search.queries import SearchFilter, SearchTables
 from custody.store import Store
 from tests.builders.events import an_arrival
 
@@ -24,7 +24,7 @@ def indexed(store: Store) -> SearchTables:
 
 def update(store: Store, tables: SearchTables) -> None:
     for chain, after, until in tables.list_unread():
-        texts = search_texts_from_views(tables.read_views(chain, after, until))
+        texts = tables.read_texts(chain, after, until)
         with store.writing():
             tables.put(chain, texts, after, until)
 

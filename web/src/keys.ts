@@ -11,6 +11,7 @@ const GLOBAL: [string, string][] = [
   ["g c", "changes"],
   ["g f", "files"],
   ["g s", "sessions"],
+  ["j k", "next, previous row of a list"],
   ["?", "all keys"],
 ];
 const TYPED = "input:not([type=checkbox]):not([type=radio]), select, textarea, [contenteditable]";
@@ -45,7 +46,19 @@ export function keys(): void {
     }
     const sent = new CustomEvent("custody:key", { detail: event.key, cancelable: true });
     if (!document.dispatchEvent(sent)) event.preventDefault();
+    else if (event.key === "j" || event.key === "k") row(event.key === "j" ? 1 : -1);
   });
+}
+
+/** Go to the next or previous row of the lists on a page: its first link. */
+function row(by: 1 | -1): void {
+  const links = [...document.querySelectorAll("main tbody tr, main .evs > li, main .found li")]
+    .map((entry) => entry.querySelector<HTMLElement>("a[href]"))
+    .filter((link): link is HTMLElement => link !== null && link.getClientRects().length > 0);
+  const now = document.activeElement?.closest("tr, li")?.querySelector<HTMLElement>("a[href]");
+  const at = now ? links.indexOf(now) : -1;
+  const next = links[at < 0 && by < 0 ? -1 : at + by];
+  next?.focus();
 }
 
 /** The dialog of all keys: those of the page (elements in .keys) and those of every page. */

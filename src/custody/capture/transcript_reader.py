@@ -54,6 +54,13 @@ class _LazyReaders(Mapping[str, "TranscriptReader"]):
 TRANSCRIPT_READERS: Mapping[str, "TranscriptReader"] = _LazyReaders()
 
 
+def find_transcript_answer(event: TranscriptEvent) -> str | None:
+    """Return what the agent said to a person on one line; None if it said nothing, or if that was not stored."""
+    reader = TRANSCRIPT_READERS.get(event.agent)
+    text = None if reader is None or reader.answer is None or event.subagent is not None else reader.answer(event)
+    return text if text and text.strip() else None
+
+
 def transcript_views(payload: "Json | AnyEvent") -> tuple["View", ...]:
     """Return the views of one line of a transcript; an agent without a reader has only an observation."""
     event = event_from_json(payload)

@@ -120,6 +120,8 @@ class TranscriptReader(Struct, frozen=True, kw_only=True):
     """Return an event of this agent with long tool output cut; the texts of edits stay whole."""
     views: Callable[[TranscriptEvent], tuple[View, ...]]
     """Return the views of one stored line: a pure function of it."""
+    answer: Callable[[TranscriptEvent], str | None] | None = None
+    """Return what the agent itself said to a person on a stored line, for an agent whose transcripts keep it."""
     rows: Callable[[Path], Iterator[FileLine]] | None = None
     """Yield the rows of one of the agent's databases as lines, in the order that ``read`` needs."""
     in_trees: "Callable[[Sequence[str]], TranscriptReader] | None" = None

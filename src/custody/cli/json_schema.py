@@ -82,7 +82,7 @@ from custody.server.wire.tenancy import (
     WorkerReport,
     WorkerRetryReport,
 )
-from custody.share.wire import ExportLine, PullReport, PushReport, RemoteReport
+from custody.share.wire import ExportLine, PullReport, PushReport, RemoteReport, ShareReport
 from custody.trust.wire import (
     TrustApproveReport,
     TrustListReport,
@@ -118,6 +118,7 @@ REPORTS: tuple[type[Report], ...] = (
     RecordsReport,
     RulesReport,
     RunsReport,
+    ShareReport,
     SearchReport,
     ServeReport,
     SessionReport,

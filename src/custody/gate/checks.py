@@ -15,24 +15,23 @@ from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
 from custody.core.plural import count_noun, noun_for_count
 from custody.core.record import RecordingGap
-from custody.dupes import Category, DuplicateVerdict
 from custody.gate.model import (
     READ_IT,
     AddedRange,
     ChangeSpot,
+    ChangeStatement,
     GateEvidence,
     GateVerdict,
     MissingEvidence,
     Reason,
     ReasonCode,
     RecordState,
-    SimilarChange,
     TrustAnswer,
     VerdictLevel,
     join_reason_parts,
 )
 from custody.gate.rules import GateRules
-from custody.runs import TestState
+from custody.runs import StatementState, TestState
 
 # Attribution: is it known, with enough evidence, who wrote the added lines?
 
@@ -282,6 +281,45 @@ def check_tests(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
         yield replace(reason, level=rules.stricter(code, ReasonCode.TEST_NONE)) if state is TestState.FAILED else reason
 
 
+# Statements: do records back what the texts of the change say?
+
+
+STATEMENTS_SHOWN_MAX = 20
+"""Reasons with one code; more statements are counted."""
+STATEMENT_CODES: Mapping[StatementState, ReasonCode] = MappingProxyType(
+    {
+        StatementState.CONTRADICTED: ReasonCode.STATEMENT_CONTRADICTED,
+        StatementState.UNBACKED: ReasonCode.STATEMENT_UNBACKED,
+    }
+)
+
+
+def check_statements(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield one reason for each statement that records contradict or do not back; none if the check is off."""
+    if rules.statements == "off":
+        return
+    for state, code in STATEMENT_CODES.items():
+        found = [each for each in evidence.statements if each.compared.state is state]
+        for each in found[:STATEMENTS_SHOWN_MAX]:
+            spots = [ChangeSpot(path) for path in each.compared.paths]
+            yield _make_statement_reason(rules, code, describe_statement(each), spots)
+        if len(found) > STATEMENTS_SHOWN_MAX:
+            rest = count_noun(len(found) - STATEMENTS_SHOWN_MAX, "more statement")
+            yield _make_statement_reason(rules, code, f"{rest} with this code", [])
+
+
+def _make_statement_reason(rules: GateRules, code: ReasonCode, sentence: str, spots: Sequence[ChangeSpot]) -> Reason:
+    reason = rules.reason(code, sentence, spots=spots)
+    # Anybody can record a failing run: that must not replace a stricter reason.
+    return replace(reason, level=rules.stricter(code, ReasonCode.STATEMENT_UNBACKED))
+
+
+def describe_statement(found: ChangeStatement) -> str:
+    """Return a statement as written with its place, and what records say."""
+    statement = found.compared.statement
+    return f"{found.source}, line {statement.line}, says “{statement.text}”, but {found.record}"
+
+
 # Citations: do the texts of the change cite sources that hold?
 
 
@@ -331,13 +369,7 @@ def check_duplicates(evidence: GateEvidence, rules: GateRules) -> Iterator[Reaso
         yield rules.reason(ReasonCode.DUPE_UNSEEN, evidence.duplicates.why, evidence.duplicates.remedy)
         return
     for duplicate in evidence.duplicates:
-        yield rules.reason(_reason_code_from_duplicate(duplicate), f"{duplicate.name}: {duplicate.why}")
-
-
-def _reason_code_from_duplicate(duplicate: SimilarChange) -> ReasonCode:
-    if duplicate.verdict is DuplicateVerdict.COMPETING:
-        return ReasonCode.DUPE_COMPETING
-    return ReasonCode.DUPE_SAME if duplicate.category is Category.SAME_CHANGE else ReasonCode.DUPE_LIKELY
+        yield rules.reason(duplicate.code, f"{duplicate.name}: {duplicate.why}", spots=duplicate.spots)
 
 
 # Reads: did a person who did not write the change read all of it?

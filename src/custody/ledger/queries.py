@@ -383,3 +383,31 @@ def find_head_statements(store: Store, chain: StoreId, seq: int) -> list[HeadSta
         HeadStatement(chain, integer_from_sql(at), str(signer), bytes_from_sql(text), str(signature))
         for at, signer, text, signature in rows
     ]
+
+
+# Excerpts of prompts: which prompts may be published, and what other stores published of theirs.
+
+
+_EXCERPTS = "prompt-excerpts:"
+"""The prefix of the settings with the excerpts of a chain."""
+
+
+def list_linked_prompts(store: Store, chain: StoreId, count_max: int) -> list[ObservedView[Prompt]]:
+    """Return the latest prompts in a chain of sessions that are linked to a commit, of any agent."""
+    where = f"store_id = ? AND session IN (SELECT session FROM commit_link) ORDER BY at_ns DESC LIMIT {int(count_max)}"
+    return store.views.look_up(Prompt, where, (chain,))
+
+
+def read_prompt_excerpts(store: Store, chain: StoreId) -> bytes:
+    """Return the stored excerpts of a chain's prompts; none is empty."""
+    rows = store.db.rows("SELECT value FROM setting WHERE name = ?", (f"{_EXCERPTS}{chain}",))
+    return str(rows[0][0]).encode() if rows else b""
+
+
+def put_prompt_excerpts(store: Store, chain: StoreId, excerpts: bytes) -> None:
+    """Replace the stored excerpts of a chain's prompts, inside a write."""
+    store.db.run("DELETE FROM setting WHERE name = ?", (f"{_EXCERPTS}{chain}",))
+    if excerpts:
+        store.db.run(
+            "INSERT INTO setting (name, value) VALUES (?, ?)", (f"{_EXCERPTS}{chain}", excerpts.decode("utf-8"))
+        )

@@ -11,7 +11,7 @@ from custody.attribution.wire import Attribution
 from custody.core.paths import Lines
 from custody.terminal.screen import Screen, escape_controls
 from custody.why.cli import render_why
-from custody.why.report import SessionLink, WhyReport
+from custody.why.report import ChainCommit, SessionLink, WhyReport
 
 MarkMode = Literal["off", "agents", "on"]
 """Whose blocks are marked: none, those that agents wrote at least in part, or all."""
@@ -54,6 +54,11 @@ def render_hover(report: WhyReport, ids: Mapping[str, str], now_ns: int, *, is_m
 def find_session(report: WhyReport) -> str | None:
     """Return the recorded session behind a line, if there is one."""
     return next((link.session for link in report.chain if isinstance(link, SessionLink) and link.started), None)
+
+
+def find_commit(report: WhyReport) -> str | None:
+    """Return the commit that brought a line; None while it is not committed."""
+    return next((link.commit for link in report.chain if isinstance(link, ChainCommit) and link.commit), None)
 
 
 def list_author_blocks(attributions: Sequence[Attribution], mode: MarkMode) -> Iterator[AuthorBlock]:

@@ -17,7 +17,7 @@ from custody import __version__
 from custody.core.errors import CustodyError
 from custody.ledger.sessions import shorten_session_ids
 from custody.lsp.diagnostics import GateFinding, GateWatch
-from custody.lsp.render import AuthorBlock, MarkMode, find_session, list_author_blocks, render_hover
+from custody.lsp.render import AuthorBlock, MarkMode, find_commit, find_session, list_author_blocks, render_hover
 from custody.lsp.repositories import EditorFile, MakeWorkspace, OpenRepositories
 
 T = TypeVar("T")
@@ -25,6 +25,7 @@ T = TypeVar("T")
 MESSAGE_BYTES_MAX = 128 << 20
 HEADER_BYTES_MAX = 4_096
 HINTS_MAX = 1_000
+SHA_DIGITS = 7
 GATE_PAUSE_SECONDS = 0.8
 _LENGTH_DIGITS_MAX = 12
 _DISCARD_BYTES = 1 << 20
@@ -147,13 +148,18 @@ class CustodyLanguageServer(LanguageServer):
         report = self.repositories.open_workspace(file.root).blame(file.name, content).report
         return list(list_author_blocks(report.attributions, mode))
 
-    def find_line_session(self, line: int, file: EditorFile, content: bytes | None) -> str | None:
-        """Return the short id of the session behind a line."""
+    def list_targets(self, line: int, file: EditorFile, content: bytes | None) -> list[tuple[str, str]]:
+        """Return what can be opened about a line, each with its title: its session and the review of its commit."""
         warm = self.repositories.open_workspace(file.root)
-        session = find_session(warm.explain_line(file.name, line, content))
-        if session is None:
-            return None
-        return warm.ask(lambda workspace: shorten_session_ids(workspace, [session]))[session]
+        report = warm.explain_line(file.name, line, content)
+        session, commit = find_session(report), find_commit(report)
+        targets = []
+        if session is not None:
+            short = warm.ask(lambda workspace: shorten_session_ids(workspace, [session]))[session]
+            targets.append((f"custody: open session {short}", short))
+        if commit is not None:
+            targets.append((f"custody: open the review of {commit[:SHA_DIGITS]}", f"/change?name={commit}"))
+        return targets
 
     async def check(self, uri: str, *, is_stale: bool = False) -> None:
         """Have the gate check the work tree of a file, or drop that check while the file is edited."""
@@ -303,14 +309,13 @@ def _empty_range(line: int, character: int) -> lsp.Range:
 
 
 async def list_actions(server: CustodyLanguageServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    """Return the actions on a line: open its session, and the page of the file."""
+    """Return the actions on a line: open its session, the review of its commit, and its page."""
     line = params.range.start.line + 1
     uri = params.text_document.uri
     name = await server.ask(uri, lambda file, _: str(Path(file.name).relative_to(file.root)))
     if name is None:
         return []
-    session = await server.ask(uri, partial(server.find_line_session, line))
-    targets = [] if session is None else [(f"custody: open session {session}", session)]
+    targets = await server.ask(uri, partial(server.list_targets, line)) or []
     targets.append((f"custody: open line {line} in the pages", f"{name}:{line}"))
     return [
         lsp.CodeAction(

@@ -149,7 +149,7 @@ def _add_session_tools(server: MCPServer[Any], held: RepositoryAnswers) -> None:
         words: Annotated[str, Field(max_length=500, description="words to find; empty for the latest sessions")] = "",
         limit: Annotated[int, Field(ge=1, le=answers.SESSIONS_MAX)] = 10,
     ) -> str:
-        """Search agents' sessions by words of prompts, commands, files and commits; custody://session/ID is one."""
+        """Search agents' sessions by words of prompts, answers, files and commits; custody://session/ID is one."""
         return await held.ask(lambda warm: warm.ask(lambda workspace: answers.answer_sessions(workspace, words, limit)))
 
     @server.resource("custody://sessions", mime_type="application/json")

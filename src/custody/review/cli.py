@@ -23,6 +23,7 @@ from custody.gate.cli import (
     render_reading_rows,
 )
 from custody.review.app.words import (
+    STATEMENT_WORDS,
     describe_authors,
     describe_calls,
     describe_duplicates,
@@ -30,7 +31,9 @@ from custody.review.app.words import (
     describe_readers,
     describe_sources,
     describe_tests,
+    list_doubted_statements,
     name_hunk_place,
+    name_statement_place,
 )
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import (
@@ -53,6 +56,10 @@ LABEL_COLUMNS = 11
 ROW_LINES_MAX = 4
 """Lines of one fact on a terminal."""
 INDENT = "  "
+STATEMENTS_SHOWN_MAX = 5
+STATEMENT_ROLES: Mapping[str, Role] = MappingProxyType(
+    {"contradicted": "bad", "unbacked": "warn", "unknown": "unknown", "backed": "ok"}
+)
 TEST_ROLES: Mapping[str, Role] = MappingProxyType(
     {"after-edit": "ok", "stale": "bad", "failed": "bad", "none": "warn", "unknown": "unknown"}
 )
@@ -73,8 +80,9 @@ TEST_ROLES: Mapping[str, Role] = MappingProxyType(
     help="Also check this description (- for stdin).",
 )
 @click.option("--from", "source", type=click.File("rb"), metavar="FILE", help="Show the JSON of an earlier review.")
-@click.option("--no-prompts", is_flag=True, help="Leave out the texts of prompts.")
+@click.option("--no-prompts", is_flag=True, help="Leave out prompts that the base branch does not publish.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the card of every hunk.")
+@click.option("--open", "is_open", is_flag=True, help="Serve the pages, and open that of the change in the browser.")
 @json_option
 @click.pass_context
 def review_command(  # noqa: PLR0913 - one for each option
@@ -86,6 +94,7 @@ def review_command(  # noqa: PLR0913 - one for each option
     *,
     no_prompts: bool,
     verbose: bool,
+    is_open: bool,
     as_json: bool,
 ) -> int:
     """Show what to read in a change, the riskiest first.
@@ -100,7 +109,12 @@ def review_command(  # noqa: PLR0913 - one for each option
       custody review
       custody review origin/main --format markdown > review.md
       custody review main..HEAD --json
+      custody review main..HEAD --open
     """
+    if is_open:
+        if change is None or form is not None or source is not None or description is not None:
+            raise InputError("--open takes BASE..HEAD and nothing else", hint="'custody review main..HEAD --open'")
+        return _open_review_page(ctx, change, as_json=as_json)
     from custody.review.app.review import ReviewRequest, review_change
 
     if form is not None and as_json:
@@ -127,11 +141,25 @@ def review_command(  # noqa: PLR0913 - one for each option
     return 0
 
 
+def _open_review_page(ctx: click.Context, change: str, *, as_json: bool) -> int:
+    """Run 'custody serve' on a free port, and open the page of the change; return its exit status."""
+    from custody.workspace.change import resolve_change_range
+
+    found = resolve_change_range(open_command_workspace(ctx).repository, change)
+    root = ctx.find_root()
+    assert isinstance(root.command, click.Group), "the program is a group of verbs"
+    serve = root.command.get_command(root, "serve")
+    assert serve is not None, "'custody serve' is a verb"
+    status: int = ctx.invoke(serve, port=0, page=f"/changes/{found.base}..{found.head}", as_json=as_json)
+    return status
+
+
 def render_review(report: ReviewReport, screen: Screen, change: str, *, verbose: bool = False) -> Iterator[TextLine]:
     """Yield the verdict, the reading order, and the cards of the first hunks; with ``verbose`` of all."""
     yield from _render_title(report, screen, change)
     yield ""
     yield from _wrap(report.summary, screen)
+    yield from _render_statements(report, screen, verbose=verbose)
     if not report.hunks:
         return
     yield ""
@@ -172,6 +200,23 @@ def _render_title(report: ReviewReport, screen: Screen, change: str) -> Iterator
         yield about
     else:
         yield (StyledText(verdict, look.role), about)
+
+
+def _render_statements(report: ReviewReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield the statements that records contradict or do not back, with both texts; with ``verbose`` all."""
+    statements = report.statements if verbose else list_doubted_statements(report)
+    if not statements:
+        return
+    yield ""
+    yield StyledText("What the texts say, and the records", "strong")
+    for statement in statements[: None if verbose else STATEMENTS_SHOWN_MAX]:
+        said = f"“{statement.text}” ({name_statement_place(statement)})"
+        yield from _render_row("says", said, None, screen)
+        record = f"{STATEMENT_WORDS[statement.state]}: {statement.record}"
+        yield from _render_row("records", record, STATEMENT_ROLES[statement.state], screen)
+    if not verbose and len(statements) > STATEMENTS_SHOWN_MAX:
+        rest = count_noun(len(statements) - STATEMENTS_SHOWN_MAX, "more statement")
+        yield StyledText(f"  {rest} (-v lists them)", "muted")
 
 
 def _make_reading_row(hunk: HunkReport) -> ReadingRow:

@@ -11,6 +11,7 @@ from custody.gate.wire.report import (
     CommitId,
     ReasonReport,
     SkippedCheck,
+    StatementReport,
     UnreadFile,
     VerdictLevelName,
 )
@@ -60,7 +61,7 @@ class PromptCard(msgspec.Struct, frozen=True, kw_only=True):
     """The prompt behind a hunk: an excerpt of its text, who wrote it and when; ``note`` says why text is missing.
 
     ``named`` is false for the last prompt before a call that names none. ``length`` counts the characters of the whole
-    text.
+    text, or of the excerpt that another store shared in its place; ``note`` says so.
     """
 
     state: PromptState
@@ -96,9 +97,10 @@ class HunkSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HunkDuplicate(msgspec.Struct, frozen=True, kw_only=True):
-    """Another change with lines like those of a hunk."""
+    """Another change with lines like those of a hunk: its head, and its name for people."""
 
     change: str
+    name: str
     code: str
     why: str
 
@@ -191,7 +193,8 @@ class ReviewReport(Report, frozen=True, kw_only=True, tag="review"):
 
     ``verdict`` and ``reasons`` are those of ``custody gate``. ``summary`` names the two strongest reasons. ``order``
     has the ids of ``hunks``, the one to read first at the front; ``more`` counts hunks that are left out. ``tested``
-    is null where no agent wrote lines.
+    is null where no agent wrote lines. ``publishes_prompts`` is the rule of the base branch about excerpts of prompts.
+    Of the ``statements``, those that records contradict come first, then those that no record backs.
     """
 
     base: CommitId
@@ -207,6 +210,7 @@ class ReviewReport(Report, frozen=True, kw_only=True, tag="review"):
     tested: TestedLines | None
     levels: dict[RiskName, int]
     reasons: list[ReasonReport]
+    statements: list[StatementReport]
     order: list[str]
     hunks: list[HunkReport]
     more: HunksLeftOut | None
@@ -217,3 +221,4 @@ class ReviewReport(Report, frozen=True, kw_only=True, tag="review"):
     rules_digest: str
     as_of: str
     notes: list[str]
+    publishes_prompts: bool = False

@@ -5,10 +5,14 @@ from msgspec import Struct
 from custody.core.errors import RulesError
 
 COMMANDS_MAX = 200
+COMMAND_FIELDS = ("test_commands", "build_commands", "lint_commands", "types_commands", "format_commands")
 
 
 class ReviewRules(Struct, frozen=True, kw_only=True):
-    """Which commands of a project test, build, lint, check types or format; each is the first words of a command."""
+    """What a review shows: which commands of a project test, build, lint, check types or format, and whose prompts.
+
+    A command is named by its first words.
+    """
 
     test_commands: tuple[str, ...] = ()
     """Commands that run tests, such as `./ci/test.sh`; unknown commands count as tests only if they are listed here."""
@@ -20,9 +24,11 @@ class ReviewRules(Struct, frozen=True, kw_only=True):
     """Commands that check types."""
     format_commands: tuple[str, ...] = ()
     """Commands that format."""
+    publish_prompts: bool = False
+    """Whether `custody push` also sends the first 300 characters of the prompts behind commits, for pull requests."""
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
+        for name in COMMAND_FIELDS:
             commands = getattr(self, name)
             if len(commands) > COMMANDS_MAX:
                 raise RulesError(f"review.{name}", f"has {len(commands)} commands; the most is {COMMANDS_MAX}")

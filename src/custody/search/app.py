@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from custody.search.model import (
     SearchTerm,
     SessionKey,
     TextKind,
+    compute_matched_share,
     parse_search_terms,
     rank_sessions,
     split_search_words,
@@ -26,7 +28,7 @@ from custody.search.queries import (
     SearchItem,
     SearchTables,
     SearchText,
-    search_texts_from_views,
+    TextMatch,
     split_search_batches,
 )
 from custody.search.wire import FoundCommit, FoundSession, SearchReport
@@ -35,6 +37,8 @@ from custody.workspace.workspace import Workspace, has_workspace_repository
 
 COMPARED_MAX = 50
 """Sessions that are compared by their single texts, after the ranking by all of them."""
+TELLING_SHARE = 0.15
+"""The minimum weight, relative to the rarest term, of terms that single texts are compared by."""
 COMMITS_SHOWN_MAX = 5
 TEXT_CHARACTERS_MAX = 300
 PLACES = 4
@@ -53,7 +57,7 @@ class SearchRequest(Struct, frozen=True, kw_only=True):
 
 
 def search_sessions(workspace: Workspace, request: SearchRequest) -> SearchReport:
-    """Return the sessions whose prompts, commands, files and commits have the words, the best first."""
+    """Return the sessions whose prompts, answers, commands, files and commits have the words, the best first."""
     terms = parse_search_terms(request.words)
     if not terms:
         raise InputError("cannot search for an empty text", hint="pass a word of a prompt, a command or a file name")
@@ -99,12 +103,12 @@ def update_search_index(workspace: Workspace, store: Store) -> None:
     if not unread:
         return
     workspace.progress.start("indexing texts", sum(until - after for _, after, until in unread))
-    for chain in unread:
-        for after, until in split_search_batches(chain):
-            texts = search_texts_from_views(tables.read_views(chain[0], after, until))
+    for unread_chain in unread:
+        for after, until in split_search_batches(unread_chain):
+            texts = tables.read_texts(unread_chain[0], after, until)
             named = _add_commit_subjects(texts, repository)
             with store.writing():
-                tables.put(chain[0], named, after, until)
+                tables.put(unread_chain[0], named, after, until)
             workspace.progress.step(until - after)
 
 
@@ -148,9 +152,11 @@ def _search(
     weights = weigh_terms(corpus, matches)
     ranked = rank_sessions(corpus, matches, weights)
     best = sorted(ranked, key=lambda session: (-ranked[session], session))[: max(COMPARED_MAX, request.limit)]
-    items = _find_matching_items(tables, terms, only, best)
+    telling = [number for number, weight in enumerate(weights) if weight >= TELLING_SHARE * max(weights)]
+    items = _find_matching_texts(tables, {number: terms[number] for number in telling}, only, best)
     shown = _choose_sessions(ranked, items, weights, best)[: request.limit]
     commits = _report_commits(tables, repository, [session for session, _, _ in shown])
+    located = tables.read_items([text.item for _, text, _ in shown])
     names = [" ".join(term.words) for term in terms]
     return SearchReport(
         words=names,
@@ -159,14 +165,14 @@ def _search(
             FoundSession(
                 agent=session[0],
                 session=session[1],
-                at=format_timestamp(item.at_ns),
-                kind=item.kind.value,
-                text=_read_excerpt(tables, item, repository),
-                matched=sorted({found.kind.value for found in items[session]}),
+                at=format_timestamp(text.at_ns),
+                kind=text.kind.value,
+                text=_read_excerpt(tables, located[text.item], repository),
+                matched=sorted({kind.value for found in matches for kind in found.get(session, ())}),
                 commits=commits.get(session, []),
                 score=round(score, PLACES),
             )
-            for session, item, score in shown
+            for session, text, score in shown
         ],
         total=len(ranked),
         searched=len(corpus.texts),
@@ -179,31 +185,32 @@ def _make_filter(request: SearchRequest) -> SearchFilter:
     return SearchFilter(kinds, request.agent, request.since_ns, path)
 
 
-def _find_matching_items(
-    tables: SearchTables, terms: Sequence[SearchTerm], only: SearchFilter, sessions: Sequence[SessionKey]
-) -> dict[SessionKey, dict[SearchItem, list[int]]]:
+def _find_matching_texts(
+    tables: SearchTables, terms: Mapping[int, SearchTerm], only: SearchFilter, sessions: Sequence[SessionKey]
+) -> dict[SessionKey, dict[TextMatch, list[int]]]:
     """Return the texts of these sessions with any of the terms, and the numbers of the terms in each."""
-    items: dict[SessionKey, dict[SearchItem, list[int]]] = {session: {} for session in sessions}
-    for number, term in enumerate(terms):
-        for item in tables.list_matches(term, only, sessions):
-            if item.session in items:
-                items[item.session].setdefault(item, []).append(number)
-    return items
+    texts: dict[SessionKey, dict[TextMatch, list[int]]] = {session: {} for session in sessions}
+    for number, term in terms.items():
+        for text in tables.list_matches(term, only, sessions):
+            if text.session in texts:
+                texts[text.session].setdefault(text, []).append(number)
+    return texts
 
 
 def _choose_sessions(
     ranked: Mapping[SessionKey, float],
-    items: Mapping[SessionKey, Mapping[SearchItem, Sequence[int]]],
+    texts: Mapping[SessionKey, Mapping[TextMatch, Sequence[int]]],
     weights: Sequence[float],
     sessions: Iterable[SessionKey],
-) -> list[tuple[SessionKey, SearchItem, float]]:
+) -> list[tuple[SessionKey, TextMatch, float]]:
     """Return the sessions with their best text and their score, the best first."""
-    chosen: list[tuple[SessionKey, SearchItem, float]] = []
+    chosen: list[tuple[SessionKey, TextMatch, float]] = []
     for session in sessions:
-        scored = {item: weigh_text(item.kind, terms, weights) for item, terms in items[session].items()}
+        scored = {text: weigh_text(text.kind, terms, weights) for text, terms in texts[session].items()}
         if scored:
-            best = max(scored, key=lambda item: (scored[item], item.at_ns, item.name))
-            chosen.append((session, best, ranked[session] + scored[best]))
+            best = max(scored, key=lambda text: (scored[text], text.at_ns, text.item))
+            share = compute_matched_share(chain.from_iterable(texts[session].values()), weights)
+            chosen.append((session, best, ranked[session] + share * scored[best]))
     return sorted(chosen, key=lambda found: (-found[2], -found[1].at_ns, found[0]))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RESULTS_MAX = 1000
 SHA_DIGITS = 7
 TEXT_COLUMNS_PIPED = 200
-KINDS = ("prompt", "command", "file", "commit")
+KINDS = ("prompt", "answer", "command", "file", "commit")
 
 
 @click.command("search")
@@ -56,7 +56,7 @@ def search_command(  # noqa: PLR0913 - one for each option
     kinds: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Search sessions by words of prompts, commands, files and commits.
+    """Search sessions by words of prompts, answers, commands, files and commits.
 
     The best sessions come first: those with rare words, in prompts, close together. A session does not need to have
     all of the words. Put words that belong together in quotes ('"half to even"'); 'refu*' finds words that start so.

@@ -87,10 +87,11 @@ class TextKind(Enum):
     COMMIT = "commit"
     FILE = "file"
     COMMAND = "command"
+    ANSWER = "answer"
 
 
 WEIGHTS: Mapping[TextKind, float] = MappingProxyType(
-    {TextKind.PROMPT: 3.0, TextKind.COMMIT: 2.5, TextKind.FILE: 1.5, TextKind.COMMAND: 1.0}
+    {TextKind.PROMPT: 3.0, TextKind.COMMIT: 2.5, TextKind.FILE: 1.5, TextKind.COMMAND: 1.0, TextKind.ANSWER: 2.0}
 )
 """How much a word counts by where it is: a prompt says what a session is about, a command rarely does."""
 SHARED_KINDS: Collection[TextKind] = (TextKind.COMMIT, TextKind.FILE)
@@ -100,7 +101,7 @@ LENGTH_SHARE = 0.5
 """How far the length of a session lowers what one occurrence counts."""
 TOGETHER = 2.0
 """The extra weight of words that occur in one text."""
-MATCHED_SHARE_MIN = 0.6
+SHARE_MIN = 0.3
 """The minimum share of the terms' weight that a session must match."""
 
 SessionKey = tuple[str, str]
@@ -131,20 +132,30 @@ def weigh_terms(corpus: SearchCorpus, matches: Sequence[TermMatches]) -> list[fl
 def rank_sessions(
     corpus: SearchCorpus, matches: Sequence[TermMatches], weights: Sequence[float]
 ) -> dict[SessionKey, float]:
-    """Return the score of each session that matches enough of the terms."""
+    """Return the score of each session that matches enough of the terms; it falls with the share of the others."""
     means = {kind: corpus.mean_texts(kind) for kind in TextKind}
-    total = sum(weights)
     scores: dict[SessionKey, float] = {}
-    matched: dict[SessionKey, float] = {}
-    for found, weight in zip(matches, weights, strict=True):
+    matched: dict[SessionKey, list[int]] = {}
+    for term, (found, weight) in enumerate(zip(matches, weights, strict=True)):
         for session, counts in found.items():
             texts = corpus.texts.get(session, {})
             occurrence = sum(
                 WEIGHTS[kind] * _saturate(count, texts.get(kind, count) / means[kind]) for kind, count in counts.items()
             )
             scores[session] = scores.get(session, 0.0) + weight * occurrence
-            matched[session] = matched.get(session, 0.0) + weight
-    return {session: score for session, score in scores.items() if matched[session] >= MATCHED_SHARE_MIN * total}
+            matched.setdefault(session, []).append(term)
+    shares = {session: compute_matched_share(terms, weights) for session, terms in matched.items()}
+    return {session: score * shares[session] for session, score in scores.items() if shares[session] >= SHARE_MIN}
+
+
+def compute_matched_share(terms: Iterable[int], weights: Sequence[float]) -> float:
+    """Return the share of these terms in the weight of all.
+
+    >>> compute_matched_share([0, 0, 2], [1.0, 2.0, 1.0])
+    0.5
+    """
+    total = sum(weights)
+    return sum(weights[term] for term in set(terms)) / total if total else 1.0
 
 
 def _saturate(count: int, length: float) -> float:

@@ -1,23 +1,29 @@
-"""The index of searchable texts: rows in and out, derived from views.
+"""The index of searchable texts: rows in and out, derived from views, and from transcripts for agents' answers.
 
 The index is behind the records until a search needs it. An erased text leaves it at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from custody.core.ids import CommitSha, RecordRef, Seq, StoreId
+from custody.capture.transcript_reader import find_transcript_answer
+from custody.core.errors import InputError
+from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
-from custody.core.views import CommitLink, FileEdit, Observation, Prompt, ToolCall
+from custody.core.views import TRANSCRIPT, CommitLink, FileEdit, Observation, Prompt, ToolCall
+from custody.core.wire.canonical import Json
+from custody.core.wire.event import TranscriptEvent, event_from_json
+from custody.core.wire.time import parse_timestamp
 from custody.search.model import SearchCorpus, SearchTerm, SessionKey, TextKind, split_search_words
 from custody.store import DerivedTables, ObservedView, Store, make_sql_placeholders
 from custody.store.db import SqlValue
-from custody.store.tables import integer_from_sql
+from custody.store.tables import integer_from_sql, split_row_batches
 
 SEARCH = "search"
 """The name of the index in the table of positions."""
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 """The version of the words; another one indexes everything again."""
 RECORDS_STEP = 2000
 """Records that one transaction indexes, so that a killed run continues."""
@@ -47,6 +53,15 @@ class SearchItem(Struct, frozen=True):
     kind: TextKind
     session: SessionKey
     name: str
+    at_ns: int
+
+
+class TextMatch(NamedTuple):
+    """An indexed text with a term: its number in the index, its kind, session and time."""
+
+    item: int
+    kind: TextKind
+    session: SessionKey
     at_ns: int
 
 
@@ -84,9 +99,18 @@ class SearchTables(DerivedTables):
                 unread.append((head.store, after, int(head.seq)))
         return unread
 
-    def read_views(self, store: StoreId, after: int, until: int) -> list[ObservedView[IndexedView]]:
-        """Return the views of these records that have a text to index."""
-        return self._views.look_up_in(_KINDS, "store_id = ? AND seq > ? AND seq <= ?", (store, after, until))
+    def read_texts(self, store: StoreId, after: int, until: int) -> list[SearchText]:
+        """Return the texts of these records to index; that of a commit is empty, since only git has it."""
+        views: list[ObservedView[IndexedView]] = self._views.look_up_in(
+            _KINDS, "store_id = ? AND seq > ? AND seq <= ?", (store, after, until)
+        )
+        texts = [text for seen in views if (text := _search_text_from_view(seen)) is not None]
+        records = self._tables.records_after(store, after, until - after)
+        answers = [record for record in records if record.entry.kind == TRANSCRIPT and record.seq <= until]
+        for page in split_row_batches(answers):
+            payloads = self._tables.payloads(page)
+            texts += [text for record in page if (text := _search_answer(record, payloads[record.ref])) is not None]
+        return texts
 
     def put(self, store: StoreId, texts: Sequence[SearchText], after: int, until: int) -> None:
         """Index these texts of the records of a chain from ``after`` to ``until``, inside a write."""
@@ -108,7 +132,7 @@ class SearchTables(DerivedTables):
         for ref in refs:
             done, version = self._tables.read_view_position(SEARCH, ref.store) or (0, "")
             if ref.seq <= done and version == self.version:
-                texts = search_texts_from_views(self.read_views(ref.store, ref.seq - 1, ref.seq))
+                texts = self.read_texts(ref.store, ref.seq - 1, ref.seq)
                 self._insert([text for text in texts if text.kind is not TextKind.COMMIT])
 
     def forget_views(self, store: StoreId) -> None:
@@ -173,20 +197,27 @@ class SearchTables(DerivedTables):
             matches.setdefault((str(agent), str(session)), {})[TextKind(str(kind))] = integer_from_sql(count)
         return matches
 
-    def list_matches(
-        self, term: SearchTerm, only: SearchFilter, sessions: Sequence[SessionKey]
-    ) -> Iterator[SearchItem]:
+    def list_matches(self, term: SearchTerm, only: SearchFilter, sessions: Sequence[SessionKey]) -> Iterator[TextMatch]:
         """Yield the texts of these sessions with a term."""
         query, value = self._db.match_words(term.words, is_prefix=term.is_prefix)
         where, values = _make_filter_condition(only)
         names = sorted({session for _, session in sessions})
         rows = self._db.rows(
-            f"SELECT {_ITEM} FROM search_item WHERE item IN ({query}){where}"
+            f"SELECT item, kind, agent, session, at_ns FROM search_item WHERE item IN ({query}){where}"
             f" AND session IN ({make_sql_placeholders(names)}) ORDER BY item",
             (value, *values, *names),
         )
-        for _, store, seq, n, kind, agent, session, name, at_ns in rows:
-            yield SearchItem(
+        kinds = {kind.value: kind for kind in TextKind}
+        for item, kind, agent, session, at_ns in rows:  # thousands: no conversion that the driver has made
+            yield TextMatch(item, kinds[kind], (agent, session), at_ns)  # type: ignore[index,arg-type]
+
+    def read_items(self, items: Collection[int]) -> dict[int, SearchItem]:
+        """Return indexed texts by their number."""
+        rows = self._db.rows(
+            f"SELECT {_ITEM} FROM search_item WHERE item IN ({make_sql_placeholders(items)})", [*items]
+        )
+        return {
+            integer_from_sql(item): SearchItem(
                 RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq))),
                 integer_from_sql(n),
                 TextKind(str(kind)),
@@ -194,6 +225,8 @@ class SearchTables(DerivedTables):
                 str(name),
                 integer_from_sql(at_ns),
             )
+            for item, store, seq, n, kind, agent, session, name, at_ns in rows
+        }
 
     def list_session_ids(self) -> list[str]:
         """Return the ids of all recorded sessions, of any agent, in order."""
@@ -213,15 +246,14 @@ class SearchTables(DerivedTables):
 
     def read_text(self, item: SearchItem) -> str | None:
         """Return the text of an item; None for the subject of a commit, and after it was erased."""
+        if item.kind is TextKind.ANSWER:
+            record = self._tables.record(item.ref)
+            answer = None if record is None else _search_answer(record, self._tables.payload(record))
+            return None if answer is None else answer.text
         seen = self._views.read_view_at(item.ref, item.n)
         if seen is None or not isinstance(seen.view, Prompt | ToolCall | FileEdit):
             return None
         return _describe_text(seen.view)[3]
-
-
-def search_texts_from_views(views: Iterable[ObservedView[IndexedView]]) -> list[SearchText]:
-    """Return the texts of views; that of a commit is empty, since only git has it."""
-    return [text for seen in views if (text := _search_text_from_view(seen)) is not None]
 
 
 def _search_text_from_view(seen: ObservedView[IndexedView]) -> SearchText | None:
@@ -230,6 +262,19 @@ def _search_text_from_view(seen: ObservedView[IndexedView]) -> SearchText | None
     if content is None:
         return None
     return SearchText(seen.record.ref, seen.n, kind, (view.agent, view.session), name, at_ns, content)
+
+
+def _search_answer(record: Record, payload: Json) -> SearchText | None:
+    """Return what an agent said on a line of its transcript; None without a text, or if it was erased."""
+    try:
+        event = event_from_json(payload)
+        text = find_transcript_answer(event) if isinstance(event, TranscriptEvent) else None
+    except InputError:
+        return None  # of a copied chain: not a line of a transcript
+    if text is None or not isinstance(event, TranscriptEvent):
+        return None
+    session = (AgentName(event.agent), SessionId(event.session))
+    return SearchText(record.ref, 0, TextKind.ANSWER, session, event.id, parse_timestamp(event.at), text)
 
 
 def _describe_text(view: IndexedView) -> tuple[TextKind, str, int, str | None]:

@@ -24,7 +24,7 @@ class FoundSession(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     session: str
     at: str
-    kind: Literal["prompt", "commit", "file", "command"]
+    kind: Literal["prompt", "commit", "file", "command", "answer"]
     text: str | None
     matched: list[str]
     commits: list[FoundCommit]

@@ -15,6 +15,7 @@ from custody.core.wire.report import Report, encode_report
 from custody.server.app.intake import ITEMS_MAX, IngestFate, IngestResult, Item, RejectedItem, SentItems
 from custody.server.app.questions import NameNotFound, Note
 from custody.server.app.tenancy import TokenScope
+from custody.server.auth import START
 from custody.server.endpoints import JSON, PAGED, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.pages.page import parse_choice_param, parse_number_param
 from custody.server.problems import HttpProblem
@@ -27,6 +28,7 @@ from custody.server.wire.service import (
     RecordReceipt,
     decode_question_body,
 )
+from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
 
 NAME_CHARACTERS_MAX = 1000
@@ -115,6 +117,11 @@ def get_read_note(call: EndpointCall) -> Note | None:
 def read_actor(call: EndpointCall) -> str:
     """Return the actor if the caller names none."""
     return f"token {call.grant.token_id}"
+
+
+def name_page_reader(call: EndpointCall) -> str:
+    """Return the person that the forms of a page record: the user who started this server, or the token."""
+    return machine_user_name() if call.grant.token_id == START else read_actor(call)
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from custody.core.paths import RepoPath
 from custody.core.plural import count_noun
 from custody.core.record import ChainTip, Damage, Record, empty_chain_tip
 from custody.core.wire.head_statement import StatementEnvelope
+from custody.core.wire.prompt_excerpts import decode_prompt_excerpts
+from custody.ledger.queries import put_prompt_excerpts, read_prompt_excerpts
 from custody.share.chain_exchange import (
     ChainReader,
     find_outline_rewrite,
@@ -25,6 +27,7 @@ from custody.share.heads import (
     OfferedHead,
     check_offered_head,
     describe_key,
+    find_excerpts_damage,
     find_origins_damage,
     find_owner_statements,
     find_tree_damage,
@@ -53,7 +56,9 @@ class ChainIntake(Struct):
     notes: list[str] = field(default_factory=list)
     replaced: dict[int, bytes] = field(default_factory=dict)
     has_changed: bool = False
-    """Whether the origins of lines are others than the stored ones."""
+    """Whether the origins of lines, or the excerpts of prompts, are others than the stored ones."""
+    excerpts: bytes = b""
+    """The file with excerpts of prompts."""
 
     @classmethod
     def open(
@@ -85,6 +90,11 @@ class ChainIntake(Struct):
         """Return whether the remote has records to read."""
         return self.offer.tip.seq > self.begin.seq
 
+    def take_excerpts(self, excerpts: bytes) -> None:
+        """Take the excerpts of prompts that came with the chain; raise ``InputError`` if they are not about it."""
+        decode_prompt_excerpts(excerpts, self.offer.tip.store)
+        self.excerpts = excerpts
+
     def open_reader(self) -> ChainReader:
         """Return a reader of the records after those that are stored."""
         return ChainReader(self.begin, self.store, self.offer)
@@ -100,6 +110,7 @@ class ChainIntake(Struct):
             find_outline_rewrite(self.store, self.offer),
             None if tree is None else find_tree_damage(self.offer, tree),
             find_origins_damage(self.offer, origins),
+            find_excerpts_damage(self.offer, self.excerpts),
             self.watch.find_contradiction(self.store, self.offer, tree),
         )
         return [damage for damage in found if damage is not None]
@@ -115,7 +126,10 @@ class ChainIntake(Struct):
         """Store the records and bodies, the origins and the statement of the chain, which was checked."""
         chain = self.offer.tip.store
         self.has_changed = origins is not None and has_changed_line_origins(self.store, chain, origins)
+        self.has_changed = self.has_changed or read_prompt_excerpts(self.store, chain) != self.excerpts
         store_shared_chain(self.store, self.offer, items, origins, self.replaced)
+        with self.store.writing():
+            put_prompt_excerpts(self.store, chain, self.excerpts)
 
     def report_accepted(self, origins: Mapping[RepoPath, bytes] | None, *, dry_run: bool) -> SharedChain:
         """Report the chain as stored, unchanged, or waiting if nothing was to be stored."""
@@ -139,6 +153,7 @@ class ChainIntake(Struct):
             signed_by=None if self.offer.signer is None else describe_key(self.offer.signer),
             countersigned_by=sorted(map(describe_key, others)),
             notes=notes if outcome != "refused" else [],
+            prompts=0 if outcome == "refused" else len(decode_prompt_excerpts(self.excerpts, self.offer.tip.store)),
         )
 
     def _describe_signature(self, fault: str | None) -> list[str]:

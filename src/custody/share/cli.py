@@ -1,4 +1,4 @@
-"""The verbs of sharing: push, pull, remote.
+"""The verbs of sharing: push, pull, share, remote.
 
 May touch the terminal. Runs use cases and renders their reports.
 """
@@ -6,7 +6,7 @@ May touch the terminal. Runs use cases and renders their reports.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,10 +15,18 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.terminal.frame import CommandGroup, CommandTable, json_option, open_command_workspace, print_command_report
+from custody.terminal.frame import (
+    CommandGroup,
+    CommandTable,
+    current_screen,
+    json_option,
+    open_command_workspace,
+    print_command_report,
+)
+from custody.terminal.screen import Screen, TextLine, escape_controls
 
 if TYPE_CHECKING:
-    from custody.share.wire import RemoteReport, SharedChain, SyncReport
+    from custody.share.wire import RemoteReport, SharedChain, ShareReport, SyncReport, VisibleChain
 
 
 PUSH_OUTCOMES = {
@@ -131,7 +139,79 @@ def _describe_shared_chain(chain: SharedChain, template: str) -> list[str]:
         texts="with texts" if chain.texts else "without texts",
     )
     findings = (f"{finding.code}  {finding.what}" for finding in chain.findings)
-    return [*findings, f"chain {chain.store}: {outcome}", *(f"  {note}" for note in chain.notes)]
+    prompts = [f"  with {count_noun(chain.prompts, 'excerpt')} of prompts"] if chain.prompts else []
+    return [*findings, f"chain {chain.store}: {outcome}", *prompts, *(f"  {note}" for note in chain.notes)]
+
+
+EXCERPTS_SHOWN_MAX = 10
+
+
+@click.command("share")
+@click.argument("name", required=False)
+@click.option("--show", is_flag=True, help="Show what others can see; nothing is sent or fetched.")
+@json_option
+@click.pass_context
+def share_command(ctx: click.Context, name: str | None, *, show: bool, as_json: bool) -> int:
+    """Show what others can see of your records at a remote.
+
+    NAME is as for 'custody push'. Lists what the next push shares, in full or without texts, the excerpts of prompts,
+    and what the remote had at the last push or pull. Opens no connection.
+
+    Excerpts are shared only if custody.toml of the base branch, as last fetched, sets review.publish_prompts.
+
+    \b
+    Examples:
+      custody share --show
+      custody share --show upstream --json
+    """
+    if not show:
+        raise InputError("nothing to do", hint="'custody share --show' shows what others can see; 'custody push' sends")
+    from custody.share.visibility import report_visibility
+
+    workspace = open_command_workspace(ctx)
+    report = report_visibility(workspace, name)
+    return print_command_report(report, _render_visibility(report, current_screen(workspace)), as_json=as_json)
+
+
+def _render_visibility(report: ShareReport, screen: Screen) -> Iterator[TextLine]:
+    """Yield what others can see, a block for each chain."""
+    if not report.chains:
+        yield f"nothing to see at {report.remote}: nothing has been recorded here yet"
+        return
+    for chain in report.chains:
+        yield f"chain {chain.store}: what others see at {report.remote} after 'custody push'"
+        yield f"  in full        {_describe_kinds(chain.in_full)}"
+        yield f"  without texts  {_describe_kinds(chain.without_texts)}"
+        yield f"  prompts        {_describe_publication(report, chain)}"
+        for excerpt in chain.prompts[:EXCERPTS_SHOWN_MAX]:
+            text = f"{excerpt.session[:8]}  “{excerpt.text}”"
+            yield f"    {screen.cut(escape_controls(text), screen.columns - 4) if screen.is_terminal else text}"
+        rest = chain.prompts_total - min(len(chain.prompts), EXCERPTS_SHOWN_MAX)
+        if rest:
+            yield f"    {count_noun(rest, 'more excerpt')} (--json lists them)"
+        yield f"  there now      {_describe_remote_chain(report, chain)}"
+
+
+def _describe_kinds(kinds: Mapping[str, int]) -> str:
+    """Return the number of records, and of each kind, most first."""
+    ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+    names = ", ".join(f"{kind} {count:,}" for kind, count in ranked)
+    return f"{count_noun(sum(kinds.values()), 'record')}{f': {names}' if names else ''}"
+
+
+def _describe_publication(report: ShareReport, chain: VisibleChain) -> str:
+    if not report.publish_prompts:
+        return f"not shared: {report.why}"
+    return f"{count_noun(chain.prompts_total, 'excerpt')}, since {report.base} sets review.publish_prompts"
+
+
+def _describe_remote_chain(report: ShareReport, chain: VisibleChain) -> str:
+    there = chain.there
+    if there is None:
+        return "unknown" if report.transport == "service" else "nothing, as of the last push or pull"
+    texts = "with texts" if there.texts else "without texts"
+    prompts = f", {count_noun(there.prompts, 'excerpt')} of prompts" if there.prompts else ""
+    return f"{count_noun(there.records, 'record')} {texts}{prompts}, as of the last push or pull"
 
 
 PARTS: CommandTable = MappingProxyType(

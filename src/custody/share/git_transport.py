@@ -25,6 +25,7 @@ from custody.core.wire.head_statement import (
     decode_statement,
     decode_statement_file,
 )
+from custody.core.wire.prompt_excerpts import EXCERPTS_BYTES_MAX, decode_prompt_excerpts
 from custody.git import Exchange, FileAt, NoObject, Object, ObjectReader, RemoteMoveError, RemoteUrl
 from custody.share.chain_exchange import iterate_chain_lines
 from custody.share.heads import HASH_BYTES, OfferedHead, sign_chain_head
@@ -34,6 +35,7 @@ from custody.share.wire import (
     HEAD_BYTES_MAX,
     HEAD_FILE,
     ORIGINS,
+    PROMPTS_FILE,
     ShareManifest,
     decode_share_manifest,
     encode_share_manifest,
@@ -134,6 +136,15 @@ def read_signed_head(exchange: Exchange, shared: SharedRef) -> tuple[StatementEn
     return signed, digests
 
 
+def read_shared_excerpts(exchange: Exchange, shared: SharedRef) -> bytes:
+    """Return the file with the excerpts of prompts of a chain; empty if it has none."""
+    sha = shared.files.get(PROMPTS_FILE.encode())
+    if sha is None:
+        return b""
+    with exchange.objects(EXCERPTS_BYTES_MAX) as objects:
+        return read_shared_file(objects, sha)
+
+
 def read_witness_entries(exchange: Exchange, commit: str) -> tuple[list[WitnessEntry], list[str]]:
     """Return the countersignatures of a fetched reference, and what is wrong with the files that are none."""
     entries, faults = [], []
@@ -176,10 +187,11 @@ def push_witness_entries(exchange: Exchange, url: RemoteUrl, entries: Sequence[W
 
 
 class ShareRequest(Struct, frozen=True):
-    """The part of a chain to share: up to its ``head``, with texts or without."""
+    """The part of a chain to share: up to its ``head``, with texts or without; ``excerpts`` is the file of prompts."""
 
     head: ChainTip
     texts: bool
+    excerpts: bytes = b""
 
 
 def commit_shared_chain(
@@ -187,16 +199,20 @@ def commit_shared_chain(
 ) -> tuple[str | None, OfferedHead]:
     """Return the commit that shares a chain, None when ``old`` already does, and the signed head."""
     store, head = evidence.store, request.head
-    stale = old is not None and _is_share_stale(store, old.manifest, request)
+    stale = old is not None and (
+        _is_share_stale(store, old.manifest, request) or _withdraws_excerpts(exchange, old, request)
+    )
     usable = old if old is not None and not stale and old.manifest.texts == request.texts else None
     ends = [] if request.texts else evidence.repository.tips()
     origins = {} if request.texts else _build_shared_origins(exchange, evidence, head.store, ends, usable)
-    offer = _sign_shared_head(evidence, head, origins, old)
+    offer = _sign_shared_head(evidence, request, origins, old)
     # Before the first signature, outlines of an earlier version may be there: they are written again.
     chunks_of = usable if usable is not None and (usable.is_signed or offer.signed is None) else None
     files = dict(_write_chain_chunks(exchange, store, request, chunks_of))
     files |= {_make_origins_file_name(path): exchange.keep(data) for path, data in origins.items()}
     files |= dict(_write_signed_head(exchange, offer))
+    if request.excerpts:
+        files[PROMPTS_FILE.encode()] = exchange.keep(request.excerpts)
     files[ABOUT.encode()] = exchange.keep(
         encode_share_manifest(make_share_manifest(head, texts=request.texts, tips=list(ends)))
     )
@@ -215,6 +231,17 @@ def _is_share_stale(store: Store, old: ShareManifest, request: ShareRequest) -> 
     return any(record.entry.kind == ERASED for record in later)
 
 
+def _withdraws_excerpts(exchange: Exchange, old: SharedRef, request: ShareRequest) -> bool:
+    """Return whether the reference holds an excerpt that is not shared any more."""
+    if PROMPTS_FILE.encode() not in old.files:
+        return False
+    try:
+        before = decode_prompt_excerpts(read_shared_excerpts(exchange, old), request.head.store)
+    except InputError:
+        return True
+    return not set(before) <= set(decode_prompt_excerpts(request.excerpts, request.head.store))
+
+
 def _write_chain_chunks(
     exchange: Exchange, store: Store, request: ShareRequest, old: SharedRef | None
 ) -> Iterator[tuple[bytes, str]]:
@@ -229,10 +256,10 @@ def _write_chain_chunks(
 
 
 def _sign_shared_head(
-    evidence: AttributionContext, head: ChainTip, origins: Mapping[RepoPath, bytes], old: SharedRef | None
+    evidence: AttributionContext, request: ShareRequest, origins: Mapping[RepoPath, bytes], old: SharedRef | None
 ) -> OfferedHead:
-    digests = {path: digest_from_bytes(data) for path, data in origins.items()}
-    offer = sign_chain_head(evidence.workspace, evidence.store, head, digests)
+    head, digests = request.head, {path: digest_from_bytes(data) for path, data in origins.items()}
+    offer = sign_chain_head(evidence.workspace, evidence.store, head, digests, excerpts=request.excerpts)
     if offer.signed is None and old is not None and old.is_signed:
         # Others would refuse the chain: without a signature it looks as if another program wrote it.
         raise InputError(

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, Link, RecordRef, StoreId, digest_from_bytes
@@ -115,17 +116,19 @@ def find_store_key(workspace: Workspace) -> SigningKey | None:
         return None
 
 
-def sign_chain_head(
+def sign_chain_head(  # noqa: PLR0913 - the parts of a statement
     workspace: Workspace,
     store: Store,
     tip: ChainTip,
     origins: Mapping[RepoPath, Digest],
     named: SigningKey | None = None,
     repository: tuple[str, ...] = (),
+    excerpts: bytes = b"",
 ) -> OfferedHead:
     """Return the head of one of our chains, signed with the ``named`` key or the store's; unsigned if neither exists.
 
-    The same head is signed once: sharing it again returns the same statement.
+    ``excerpts`` is the file of the prompts that are published with it. The same head is signed once: sharing it again
+    returns the same statement.
     """
     key = named or find_store_key(workspace)
     if key is None:
@@ -135,25 +138,17 @@ def sign_chain_head(
     repository = repository or list_repository_roots(workspace)
     known = find_owner_statements(store, tip.store, key.public)
     latest = max((statement.at for statement, _ in known), default=0)
-    made = make_head_statement(tip, root, digest_shared_origins(origins), repository, max(workspace.now_ns(), latest))
+    prompts = digest_from_bytes(excerpts) if excerpts else None
+    at_ns = max(workspace.now_ns(), latest)
+    made = make_head_statement(tip, root, digest_shared_origins(origins), repository, at_ns, prompts)
     for statement, signed in known:
-        if encode_statement(statement) == encode_statement(_with_time(made, statement.at)):
+        if statement == replace(made, at=statement.at):
             return OfferedHead(tip, signed, statement, tree.outlines)
     data = encode_statement(made)
     signed = StatementEnvelope(data.decode(), key.public, sign_message(data, key.file, HEAD_NAMESPACE))
     with store.writing():
         put_statement(store, tip.store, int(tip.seq), signed)
     return OfferedHead(tip, signed, made, tree.outlines)
-
-
-def _with_time(statement: ChainHeadStatement, at_ns: int) -> ChainHeadStatement:
-    return make_head_statement(
-        statement.head,
-        statement.tree_root,
-        Digest(bytes.fromhex(statement.origins.partition(":")[2])),
-        statement.repository,
-        at_ns,
-    )
 
 
 def list_repository_roots(workspace: Workspace) -> tuple[str, ...]:
@@ -338,6 +333,14 @@ def find_origins_damage(offer: OfferedHead, origins: Mapping[RepoPath, bytes] | 
     if format_digest(found) == offer.statement.origins:
         return None
     what = f"the origins of lines of chain {offer.tip.store} are not those that its owner signed"
+    return Damage(DamageCode.OUTLINE_CHANGED, f"{what}: ask its owner to push again")
+
+
+def find_excerpts_damage(offer: OfferedHead, excerpts: bytes) -> Damage | None:
+    """Return the damage if received excerpts of prompts are not those that the owner of the chain signed."""
+    if offer.statement is None or not excerpts or offer.statement.prompts == format_digest(digest_from_bytes(excerpts)):
+        return None
+    what = f"the excerpts of prompts of chain {offer.tip.store} are not those that its owner signed"
     return Damage(DamageCode.OUTLINE_CHANGED, f"{what}: ask its owner to push again")
 
 

@@ -93,3 +93,9 @@ def list_seen_heads(store: Store, remote: str) -> dict[StoreId, SeenHead]:
         )
         for chain, seq, link, root, signed, signer, seen in rows
     }
+
+
+def count_records_by_kind(store: Store, chain: StoreId) -> dict[str, int]:
+    """Return the number of records of each kind in a chain."""
+    rows = store.db.rows("SELECT kind, count(*) FROM record WHERE store_id = ? GROUP BY kind ORDER BY kind", (chain,))
+    return {str(kind): integer_from_sql(count) for kind, count in rows}

@@ -20,6 +20,8 @@ from custody.core.wire.head_statement import (
     decode_statement,
     decode_statement_file,
 )
+from custody.core.wire.prompt_excerpts import decode_prompt_excerpts
+from custody.ledger.queries import put_prompt_excerpts, read_prompt_excerpts
 from custody.share.chain_exchange import Conflict, find_outline_rewrite, put_offered_outlines, refuse_own_chain
 from custody.share.heads import (
     HASH_BYTES,
@@ -191,6 +193,23 @@ def _countersign_stored_head(workspace: Workspace, store: Store, offer: OfferedH
         return
     with store.writing():
         put_statement(store, offer.tip.store, offer.statement.seq, entry.seen)
+
+
+def read_chain_excerpts(workspace: Workspace, chain: StoreId) -> bytes:
+    """Return the excerpts of prompts that the owner of a chain publishes; empty without any."""
+    with workspace.reading() as store:
+        return read_prompt_excerpts(store, chain)
+
+
+def receive_chain_excerpts(workspace: Workspace, chain: StoreId, data: bytes) -> None:
+    """Replace the excerpts of prompts of a stored chain; empty data removes them."""
+    decode_prompt_excerpts(data, chain)
+    with workspace.writing() as store:
+        refuse_own_chain(store, chain)
+        if not store.tables.head(chain).seq:
+            raise Conflict("this chain is not stored", hint="send its records first")
+        with store.writing():
+            put_prompt_excerpts(store, chain, data)
 
 
 def list_witness_entries(workspace: Workspace) -> WitnessEntries:

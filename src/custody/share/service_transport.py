@@ -29,6 +29,7 @@ from custody.core.wire.head_statement import (
     decode_statement,
     decode_statement_file,
 )
+from custody.core.wire.prompt_excerpts import decode_prompt_excerpts
 from custody.core.wire.report import IntegrityFinding
 from custody.share.chain_exchange import (
     UNREADABLE,
@@ -54,6 +55,7 @@ from custody.share.heads import (
     read_chain_links,
     sign_chain_head,
 )
+from custody.share.published_prompts import NOT_PUBLISHED, find_prompt_policy, make_published_prompts
 from custody.share.remote import ANSWER_BYTES_MAX, NamedRemote, RemoteService, ServiceRefusal
 from custody.share.wire import (
     BATCH_BYTES_MAX,
@@ -106,10 +108,12 @@ def push_to_service(
         there = _list_service_chains(service)
         heads = list_own_chain_tips(evidence.store)
         watch = _open_service_watch(service, workspace, evidence.store, remote)
-        chains = [
-            _ChainUpload(service, evidence, head, texts, watch).send(there.get(head.store), dry_run=dry_run)
-            for head in heads
-        ]
+        policy = NOT_PUBLISHED if texts else find_prompt_policy(workspace, None)
+        chains = []
+        for head in heads:
+            excerpts = make_published_prompts(workspace, evidence.store, head.store, policy)
+            upload = _ChainUpload(service, evidence, head, texts, watch, excerpts)
+            chains.append(upload.send(there.get(head.store), dry_run=dry_run))
         if not dry_run:
             _countersign_service_heads(service, evidence.store, watch)
     return PushReport(
@@ -154,9 +158,10 @@ class _ChainUpload(Struct, frozen=True):
     head: ChainTip
     texts: bool
     watch: HeadWatch
+    excerpts: bytes
 
     def send(self, held: ChainState | None, *, dry_run: bool) -> SharedChain:
-        """Send the records and origins that the service lacks, then the signed head."""
+        """Send the records, origins and excerpts that the service lacks, then the signed head."""
         there = empty_chain_tip(self.head.store) if held is None else held.head
         if there.seq > self.head.seq:
             what = f"the service has {there.seq:,} records of this store's chain, more than this store wrote"
@@ -167,17 +172,26 @@ class _ChainUpload(Struct, frozen=True):
         origins = build_line_origin_files(self.evidence, self.head.store, self.evidence.repository.tips())
         changed = self._find_changed_origins(there, origins)
         digests = {path: digest_from_bytes(data) for path, data in origins.items()}
-        offer = sign_chain_head(self.evidence.workspace, self.evidence.store, self.head, digests)
+        stored_excerpts = _fetch_chain_excerpts(self.service, there)
+        if stored_excerpts is None and self.excerpts:
+            self.evidence.workspace.talk("the service is too old for excerpts of prompts; none are sent")
+            return msgspec.structs.replace(self, excerpts=b"").send(held, dry_run=dry_run)
+        offer = sign_chain_head(
+            self.evidence.workspace, self.evidence.store, self.head, digests, excerpts=self.excerpts
+        )
         damage = self._find_seen_contradiction(offer)
         if damage is not None:
             return self._report(there, "refused", [damage])
-        has_records = there != self.head or bool(changed)
+        has_excerpts = stored_excerpts is not None and stored_excerpts != self.excerpts
+        has_records = there != self.head or bool(changed) or has_excerpts
         stored = self._find_stored_head(offer)
         if dry_run:
             return self._report(there, "waits" if has_records else "same")
         try:
             if has_records:
                 self._send_all(there, changed)
+            if has_excerpts:
+                self.service.post(f"{CHAINS}/{self.head.store}/prompts", self.excerpts, JSON)
             is_head_new = self._send_head(offer, stored)
         except ServiceRefusal as error:
             if error.status != CONFLICT:
@@ -275,7 +289,11 @@ class _ChainUpload(Struct, frozen=True):
         chain = report_pushed_chain(
             self.head, int(there.seq), outcome, texts=self.texts, findings=report_chain_damages(damages)
         )
-        return msgspec.structs.replace(chain, signed_by=None if signer is None else describe_key(signer))
+        return msgspec.structs.replace(
+            chain,
+            signed_by=None if signer is None else describe_key(signer),
+            prompts=0 if outcome == "refused" else len(decode_prompt_excerpts(self.excerpts, self.head.store)),
+        )
 
 
 def pull_from_service(
@@ -350,6 +368,7 @@ class _ServicePull(Struct, frozen=True):
             return intake.report("behind")
         if self.dry_run:
             return intake.report_accepted(None, dry_run=True)
+        intake.take_excerpts(_fetch_chain_excerpts(self.service, there) or b"")
         reader = intake.open_reader()
         items = _fetch_chain_records(self.service, reader, there, texts=self.texts)
         origins = None if self.texts else _fetch_chain_origins(self.service, self.store, there)
@@ -428,6 +447,18 @@ def _fetch_chain_origins(service: RemoteService, store: Store, there: ChainTip) 
         else:
             files.append(service.get(path, {"digest": digest}))
     return check_shared_origins(files, there)
+
+
+def _fetch_chain_excerpts(service: RemoteService, there: ChainTip) -> bytes | None:
+    """Return the excerpts of prompts that a service has of a chain; None from a service of an older version."""
+    if not there.seq:
+        return b""
+    try:
+        return service.get(f"{CHAINS}/{there.store}/prompts")
+    except ServiceRefusal as error:
+        if error.status in NOT_OFFERED:
+            return None
+        raise
 
 
 def _list_service_chains(service: RemoteService) -> dict[StoreId, ChainState]:

@@ -12,6 +12,7 @@ from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
 from custody.core.patterns import lazy_pattern
 from custody.core.record import ChainTip, Damage, DamageCode, Record
+from custody.core.wire.prompt_excerpts import decode_prompt_excerpts
 from custody.core.wire.report import IntegrityFinding
 from custody.git import EVERY_REF, Exchange, Object, ObjectReader, Ref, Remote, RemoteMoveError, RemoteUrl
 from custody.share.chain_exchange import (
@@ -35,6 +36,7 @@ from custody.share.git_transport import (
     iterate_chunk_lines,
     make_chain_ref,
     push_witness_entries,
+    read_shared_excerpts,
     read_shared_file,
     read_shared_ref,
     read_signed_head,
@@ -48,6 +50,7 @@ from custody.share.heads import (
     hash_remote_url,
     read_chain_links,
 )
+from custody.share.published_prompts import NOT_PUBLISHED, find_prompt_policy, make_published_prompts
 from custody.share.remote import NamedRemote, RemoteBook
 from custody.share.wire import PullReport, PushReport, SharedChain, ShareOutcome
 from custody.share.witness import USUAL, HeadWatch, WitnessOptions, find_witness_key, open_head_watch
@@ -156,12 +159,17 @@ def push_to_git(workspace: Workspace, name: str | None, *, texts: bool = False, 
     exchange, url = open_share_exchange(workspace), workspace.repository.resolve_remote_url(remote.push)
     with workspace.writing():
         pass  # ingests the spool, so that its events are part of the chain
+    policy = NOT_PUBLISHED if texts else find_prompt_policy(workspace, remote.name)
     with open_attribution(workspace) as evidence:
         heads = list_own_chain_tips(evidence.store)
         watch = _open_git_watch(exchange, evidence.workspace, evidence.store, url, remote.fetch) if heads else None
-        chains = [
-            _push_git_chain(_GitPush(exchange, evidence, url, watch), ShareRequest(head, texts), dry_run=dry_run)
+        requests = [
+            ShareRequest(head, texts, make_published_prompts(workspace, evidence.store, head.store, policy))
             for head in heads
+        ]
+        chains = [
+            _push_git_chain(_GitPush(exchange, evidence, url, watch), request, dry_run=dry_run)
+            for request in requests
             if watch is not None
         ]
         if watch is not None and not dry_run:
@@ -275,7 +283,11 @@ def _report_git_push(
     chain = report_pushed_chain(
         request.head, there, outcome, texts=request.texts, findings=report_chain_damages(damages)
     )
-    return msgspec.structs.replace(chain, signed_by=None if signer is None else describe_key(signer))
+    return msgspec.structs.replace(
+        chain,
+        signed_by=None if signer is None else describe_key(signer),
+        prompts=0 if outcome == "refused" else len(decode_prompt_excerpts(request.excerpts, request.head.store)),
+    )
 
 
 # Storing the chains that others share through a git remote: checked first, copied verbatim, or refused whole.
@@ -367,6 +379,7 @@ class _GitPull(Struct, frozen=True):
             return intake.report("refused", [later])
         if head.seq < held.seq:
             return intake.report("behind")
+        intake.take_excerpts(read_shared_excerpts(self.exchange, shared))
         damages, origins = self._check(shared, intake)
         if damages:
             return intake.report("refused", damages)

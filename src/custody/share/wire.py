@@ -26,6 +26,7 @@ from custody.core.wire.head_statement import (
     StatementEnvelope,
     WitnessEntry,
 )
+from custody.core.wire.prompt_excerpts import PromptExcerpt
 from custody.core.wire.report import IntegrityFinding, Report
 
 # The export: JSON lines that carry chains verbatim, so that an import restores the same bytes.
@@ -330,6 +331,7 @@ ABOUT = "about.json"
 CHAIN = "chain"
 ORIGINS = "origins"
 HEAD_FILE = "head.json"
+PROMPTS_FILE = "prompts.json"
 OUTLINES = "outlines"
 HEAD_BYTES_MAX = 64 * 1024
 
@@ -408,7 +410,8 @@ class SharedChain(msgspec.Struct, frozen=True):
 
     ``outcome``: sent, taken (pulled), same (nothing new), own (written by this store, never pulled), behind (this store
     has more), waits (dry run), refused (``findings`` say why). ``signed_by`` is the fingerprint of the key that signed
-    its head, ``countersigned_by`` are those of others who saw it, and ``notes`` say what that leaves open.
+    its head, ``countersigned_by`` are those of others who saw it, and ``notes`` say what that leaves open. ``prompts``
+    counts the excerpts of prompts that were sent, or pulled.
     """
 
     store: str
@@ -420,6 +423,7 @@ class SharedChain(msgspec.Struct, frozen=True):
     signed_by: str | None = None
     countersigned_by: list[str] = []
     notes: list[str] = []
+    prompts: int = 0
 
 
 class SyncReport(Report, frozen=True, kw_only=True):
@@ -437,6 +441,45 @@ class PushReport(SyncReport, frozen=True, kw_only=True, tag="push"):
 
 class PullReport(SyncReport, frozen=True, kw_only=True, tag="pull"):
     """The chains that a pull took from a remote; a chain that does not verify is refused whole."""
+
+
+class ChainAtRemote(msgspec.Struct, frozen=True):
+    """What a git remote had of a chain at the last push or pull."""
+
+    records: int
+    texts: bool
+    prompts: int
+
+
+class VisibleChain(msgspec.Struct, frozen=True):
+    """What the next push of a chain shares without ``--with-text``.
+
+    ``in_full`` counts the records that are shared in full by their kind, ``without_texts`` those that are shared as an
+    outline. ``prompts`` has the first excerpts, ``prompts_total`` counts all. ``there`` is null where it is unknown.
+    """
+
+    store: str
+    records: int
+    in_full: dict[str, int]
+    without_texts: dict[str, int]
+    prompts: list[PromptExcerpt]
+    prompts_total: int
+    there: ChainAtRemote | None
+
+
+class ShareReport(Report, frozen=True, kw_only=True, tag="share"):
+    """What others can see of this store at a remote, without a connection to it.
+
+    ``base`` is the branch whose ``custody.toml`` decides whether excerpts of prompts are published; ``why`` says why
+    they are not.
+    """
+
+    remote: str
+    transport: Literal["git", "service"]
+    base: str | None
+    publish_prompts: bool
+    why: str | None
+    chains: list[VisibleChain]
 
 
 class RemoteInfo(msgspec.Struct, frozen=True):

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
 from tests.builders.repo import Built, a_history, a_repository
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -166,3 +168,34 @@ def test_a_hostile_upload_reaches_no_command(tmp_path: Path, number: str, head: 
         ["bash", script, str(tmp_path)], env={**os.environ, **given}, capture_output=True, check=False
     )
     assert done.returncode == 2 and not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("disclosure", "message", "status", "undisclosed"),
+    [
+        ("off", "alpha", 0, None),
+        ("report", "alpha", 0, "1"),
+        ("require", "alpha <b>|@ana`", 1, "1"),
+        ("require", "alpha\n\nAssisted-by: robot:m-1", 0, "0"),
+        ("require", "alpha\n\nAssisted-by: robot:m-1\nAssisted-by: codex", 0, "0"),
+        ("nonsense", "alpha", 2, None),
+    ],
+)
+def test_commits_must_disclose_agents_where_the_project_requires_it(
+    tmp_path: Path, program: Path, disclosure: str, message: str, status: int, undisclosed: str | None
+) -> None:
+    built = a_repository(tmp_path / "checkout")
+    base = built.commit({b"a.py": OLD}, at=1_767_000_000)
+    spool_of(built.path).put(an_event("session", model="m-1", at="2026-01-31T11:59:00Z"))
+    edit = {"path": "a.py", "before": OLD.decode(), "after": NEW.decode(), "head": base}
+    spool_of(built.path).put(an_event("edit", id="e1", **edit))
+    head = built.commit({b"a.py": NEW}, base, message=message.encode(), at=1_769_862_000)
+    built.checkout()
+    settings = {"CUSTODY_DISCLOSURE": disclosure, "CUSTODY_FAIL_ON": "nothing"}
+    ran = step(built, program, tmp_path, CUSTODY_BASE=base, CUSTODY_HEAD=head, **settings)
+    assert (ran.status, ran.outputs.get("undisclosed")) == (status, undisclosed), ran.said
+    if undisclosed is not None:
+        assert ("missing: <code>Assisted-by: robot:m-1</code>" in ran.summary) == (undisclosed == "1")
+        assert ("no record here supports: <code>Assisted-by: codex</code>" in ran.summary) == ("codex" in message)
+        assert "<b>" not in ran.summary
+        assert "@ana" not in ran.summary.partition("### Disclosure")[2]

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.hooks import a_recorded_edit, a_recorded_event, a_recorded_session
-from tests.builders.lines import SESSION, Scene, moment, text
+from tests.builders.lsp import AGENTS_LINE, a_long_file
 from tests.house.not_run import WORDS
 
 CONFIGURATION = Path(__file__).parents[3] / "editors" / "nvim" / "custody.lua"
-LINES, AGENTS_LINE = 2_000, 1_501
-PEOPLES = [f"value_{number} = read_value({number})" for number in range(LINES)]
 SCRIPT = """
 vim.g.custody = { cmd = { PYTHON, '-m', 'custody', 'lsp' }, diagnostics = false }
 dofile(CONFIGURATION)
@@ -68,17 +65,7 @@ def test_neovim_shows_hovers_and_lenses_of_a_long_unsaved_file(tmp_path: Path) -
     program = shutil.which("nvim")
     if program is None:
         pytest.skip(f"{WORDS}: Neovim cannot be had here (install the package neovim)")
-    scene = Scene(tmp_path / "repository")
-    root = scene.built.path
-    before = text(*PEOPLES)
-    after = text(*PEOPLES[: AGENTS_LINE - 1], "def discount(prices, percent):", *PEOPLES[AGENTS_LINE - 1 :])
-    base = scene.committed(at=-100, app__py=before)
-    scene.saw(
-        a_recorded_session(session=SESSION, model="maker/model-1", at=moment(1), root=root),
-        a_recorded_event("UserPromptSubmit", {"prompt": "add a discount"}, session=SESSION, at=moment(2), root=root),
-        a_recorded_edit("app.py", before, after, session=SESSION, at=moment(3), root=root),
-    )
-    scene.committed(base, at=20, app__py=after)
+    root, after = a_long_file(tmp_path / "repository")
     script = tmp_path / "drive.lua"
     names = {"PYTHON": repr(sys.executable), "CONFIGURATION": repr(str(CONFIGURATION)), "AGENTS_LINE": str(AGENTS_LINE)}
     driven = "".join(f"local {name} = {value}\n" for name, value in names.items()) + SCRIPT

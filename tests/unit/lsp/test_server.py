@@ -110,13 +110,16 @@ def test_modes_choose_which_blocks_are_marked(scene: Scene) -> None:
         assert [line for line, _ in editor.titles(uri)] == [1, 3]
 
 
-def test_an_action_opens_the_session_and_the_page(scene: Scene, editor: Editor) -> None:
+def test_actions_open_the_session_the_review_and_the_page(scene: Scene, editor: Editor) -> None:
     uri = editor.open(scene.built.path / "app.py", NEW)
     place = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 0}}
     wanted = {"textDocument": {"uri": uri}, "range": place, "context": {"diagnostics": []}}
     actions = editor.ask("textDocument/codeAction", wanted)
-    assert [action["command"]["arguments"][0] for action in actions][1] == "app.py:4"
+    head = scene.built.git("rev-parse", "HEAD").decode().strip()
+    targets = [action["command"]["arguments"][0] for action in actions]
+    assert targets[1:] == [f"/change?name={head}", "app.py:4"]
     assert actions[0]["title"].startswith("custody: open session ")
+    assert actions[1]["title"] == f"custody: open the review of {head[:7]}"
     editor.ask("workspace/executeCommand", actions[0]["command"])
     assert "custody serve --open" in editor.until("window/showMessage")["message"]
 

@@ -85,6 +85,7 @@ def a_review(*hunks: HunkReport, **fields: object) -> ReviewReport:
         "tested": None,
         "levels": {"high": 0, "medium": len(hunks), "low": 0},
         "reasons": [],
+        "statements": [],
         "order": [hunk.id for hunk in hunks],
         "hunks": list(hunks),
         "more": None,

@@ -10,6 +10,7 @@ from custody.people.reads import ReadRequest, list_change_reads, record_reads
 from custody.review.app.review import ReviewRequest, review_change
 from custody.review.cli import render_review
 from custody.review.wire import ReviewReport
+from custody.server import listener
 from custody.terminal.screen import Screen, text_columns
 from tests.builders.in_process import custody
 from tests.builders.judged import ADDED, NEW, OLD, Judged
@@ -108,3 +109,15 @@ def test_a_hunk_keeps_its_id_on_another_base(judged: Judged) -> None:
     one = next(hunk.id for hunk in review(judged).hunks if hunk.path == "a.py")
     other = review_change(judged.workspace, ReviewRequest(change=f"{moved}..{again}"))
     assert [hunk.id for hunk in other.hunks] == [one]
+
+
+def test_open_serves_the_page_of_the_change(judged: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, int]] = []
+    monkeypatch.setattr(listener, "serve", lambda *_, page, port, **__: opened.append((page, port)))
+    change = f"{judged.base[:12]}..main"
+    assert custody(judged.built.path, "review", change, "--open").status == 0
+    assert opened == [(f"/changes/{judged.base}..{judged.second}", 0)]
+    for words in ([], [change, "--format", "markdown"]):
+        ran = custody(judged.built.path, "review", *words, "--open")
+        assert ran.status == 2 and "--open takes BASE..HEAD" in ran.err
+    assert custody(judged.built.path, "review", "nothing..here", "--open").status == 2 and len(opened) == 1

@@ -9,6 +9,8 @@ const OPEN_AFTER = 120;
 const CLOSE_AFTER = 250;
 const GAP = 6;
 const WIDE_MIN = 640;
+const MORE_AFTER = 1_500;
+const MORE_TRIES = 10;
 /** Minimum height below the mark; longer content scrolls. */
 const BELOW_MIN = 260;
 
@@ -42,8 +44,30 @@ export function evidence(
     const number = Number(target.closest<HTMLElement>("[data-row]")?.querySelector(".no")?.textContent);
     panel.replaceChildren(...content(describe(number, run(number)), about(number), places, data, why(number), then));
     panel.hidden = false;
+    if (about(number)?.agent) void more(number, target);
     target.setAttribute("aria-describedby", panel.id);
     place();
+  }
+
+  /** What was asked, read and tested before this line was written; the card is complete without it. */
+  async function more(number: number, target: HTMLElement): Promise<void> {
+    const url = new URL(why(number) ?? location.href, location.href);
+    if (url.pathname !== "/why") return;
+    url.pathname = "/why-card";
+    for (let tries = 0; tries < MORE_TRIES && mark === target; tries += 1) {
+      try {
+        const answer = await fetch(url, { headers: { "hx-request": "true" } });
+        if (answer.status === 200) {
+          const part = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".asked-card");
+          if (part && mark === target) panel.querySelector(".head")?.after(part);
+          return place();
+        }
+        if (answer.status !== 202) return;
+      } catch {
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, MORE_AFTER));
+    }
   }
 
   function close(): void {
@@ -143,7 +167,7 @@ function content(
     if (present.length) facts.append(element("dt", {}, name), element("dd", {}, ...present));
   };
   if (about) {
-    fact("Agent", about.agent && link(places.agents[about.agent] ?? null, about.agent), about.model && `, ${about.model}`);
+    fact("Agent", about.agent && link(places.agents[about.agent] ?? null, about.title), about.model && `, ${about.model}`);
     fact("Share", about.share);
     fact("Certainty", about.sure && bars(about.sure), about.sure && ` ${about.sure}`);
     if (about.session !== undefined) {

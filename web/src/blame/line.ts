@@ -21,14 +21,14 @@ export function line(
   links: LineLinks,
 ): HTMLElement {
   const kind = about?.kind ?? "none";
-  const parts = [`Line ${number}`, places.classes[kind] ?? kind, first ? "" : (about?.agent ?? "")];
+  const parts = [`Line ${number}`, places.classes[kind] ?? kind, first ? "" : (about?.agent ? about.title : "")];
   const mark = element(links.why ? "a" : "button", {
     class: `badge who k-${kind}`,
     tabindex: "-1",
     ...(links.why ? { href: links.why } : { type: "button" }),
   }, element("i", { "aria-hidden": "true" }), element("span", { class: "hidden-words" }, `${parts.filter(Boolean).join(", ")} `));
   if (first) {
-    mark.append(element("span", { class: "by" }, about?.agent?.slice(0, 24) ?? ""));
+    mark.append(element("span", { class: "by" }, (about?.title ?? "Unknown").slice(0, 24)));
     if (about?.sure) mark.append(bars(about.sure));
   }
   const id = about?.commits?.[about.commits.length - 1];

@@ -3,6 +3,8 @@
 export interface About {
   kind: string;
   agent?: string;
+  /** The author as a person reads it. */
+  title: string;
   model?: string;
   share?: string;
   sure?: string;

@@ -1,5 +1,6 @@
-// The review of a change: keys move through the hunks, and "read" is kept in the browser by the patch identity of a
-// hunk, so that a changed hunk is unread again. An event "custody:read" (hunk, read) is sent for every change.
+// The review of a change: keys move through the hunks, and x marks one as read, by its patch identity, so that a changed
+// hunk is unread again. Where the reader may write, a mark becomes a record, which stays; else the
+// browser keeps it.
 
 const KEY = "custody-read";
 const KEPT_MAX = 5_000;
@@ -14,17 +15,43 @@ function load(): string[] {
   }
 }
 
-const read = new Set(load());
+const kept = new Set(load());
+const recorded = new Set<string>();
+const page = (): DOMStringMap | undefined => document.querySelector<HTMLElement>("#hunks[data-csrf]")?.dataset;
+const isRead = (id: string): boolean => (page() ? recorded : kept).has(id);
 
-function mark(id: string, isRead: boolean): void {
-  if (isRead) read.add(id);
-  else read.delete(id);
+/** Record that a hunk was read; if that fails, it is unread again and the page says why. */
+async function record(id: string): Promise<void> {
+  const { csrf = "", change = "" } = page() ?? {};
+  const problem = document.getElementById("read-problem");
+  let reason = "the server does not answer";
+  recorded.add(id);
+  draw();
   try {
-    localStorage.setItem(KEY, JSON.stringify([...read].slice(-KEPT_MAX)));
+    const body = new URLSearchParams({ csrf, change, hunk: id });
+    const answer = await fetch("/mark-read", { method: "POST", body, headers: { accept: "application/json" } });
+    if (answer.ok) reason = "";
+    else reason = ((await answer.json()) as { detail?: string }).detail ?? reason;
+  } catch {
+    // The reason above holds.
+  }
+  if (problem) problem.textContent = reason && `Not recorded: ${reason}`;
+  if (reason) recorded.delete(id);
+  draw();
+}
+
+function mark(id: string, isNowRead: boolean): void {
+  if (page()) {
+    if (isNowRead && !recorded.has(id)) void record(id);
+    return;
+  }
+  if (isNowRead) kept.add(id);
+  else kept.delete(id);
+  try {
+    localStorage.setItem(KEY, JSON.stringify([...kept].slice(-KEPT_MAX)));
   } catch {
     // Then it is kept until the page is left.
   }
-  document.dispatchEvent(new CustomEvent("custody:read", { detail: { hunk: id, read: isRead } }));
   draw();
 }
 
@@ -33,18 +60,21 @@ const here = (): HTMLElement | undefined => hunks().find((hunk) => hunk.id === c
 
 function draw(): void {
   for (const box of document.querySelectorAll<HTMLInputElement>("input[data-read]")) {
-    box.checked = read.has(box.dataset.read ?? "");
+    const id = box.dataset.read ?? "";
+    if ("recorded" in box.dataset) recorded.add(id);
+    box.checked = isRead(id);
+    box.disabled = page() !== undefined && box.checked;
   }
   const all = hunks();
   for (const hunk of all) {
-    hunk.classList.toggle("done", read.has(hunk.dataset.hunk ?? ""));
+    hunk.classList.toggle("done", isRead(hunk.dataset.hunk ?? ""));
     hunk.classList.toggle("now", hunk.id === current);
   }
   const bar = document.getElementById("read-bar") as HTMLProgressElement | null;
   const count = document.getElementById("read-count");
   if (!bar || !count) return;
-  const done = all.filter((hunk) => read.has(hunk.dataset.hunk ?? "")).length;
-  const text = `${done} of ${bar.max} read`;
+  const done = Number(count.dataset.elsewhere ?? 0) + all.filter((hunk) => isRead(hunk.dataset.hunk ?? "")).length;
+  const text = `${done.toLocaleString("en")} of ${bar.max.toLocaleString("en")} read`;
   bar.value = done;
   if (count.textContent !== text) count.textContent = text;
 }
@@ -77,7 +107,7 @@ const actions: Record<string, () => void> = {
   k: () => step(-1),
   x: () => {
     const id = here()?.dataset.hunk;
-    if (id) mark(id, !read.has(id));
+    if (id) mark(id, !isRead(id));
   },
   e: () => document.body.classList.toggle("evidence-off"),
   w: () => follow("a.why"),
@@ -115,6 +145,8 @@ document.addEventListener("htmx:afterSettle", () => {
 });
 /** A link of the list to a hunk that is on this page. */
 const jump = (): void => {
+  const fold = document.querySelector<HTMLDetailsElement>("details#decide");
+  if (fold && location.hash === "#decide") fold.open = true;
   const hunk = hunks().find((found) => `#${found.id}` === location.hash);
   if (hunk) go(hunk);
 };

@@ -55,6 +55,7 @@ class ChainHeadStatement(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``repository`` are the root commits of the repository, ``root`` is the root of the tree over the chain's records,
     ``origins`` the digest of the shared origins of lines, and ``at`` nanoseconds since 1970 by the owner's clock.
+    ``prompts`` is the digest of the shared excerpts of prompts; without any it is not part of the statement.
     """
 
     custody: Literal[1]
@@ -66,6 +67,7 @@ class ChainHeadStatement(Struct, frozen=True, forbid_unknown_fields=True):
     root: StatementHash
     origins: StatementDigest
     at: StatementTime
+    prompts: StatementDigest | None = None
 
     @property
     def head(self) -> ChainTip:
@@ -132,7 +134,10 @@ StatementShape = TypeVar("StatementShape", bound=Struct)
 
 def encode_statement(statement: ChainHeadStatement | HeadSighting) -> bytes:
     """Return the canonical bytes, which are signed."""
-    return dump_canonical_json(msgspec.to_builtins(statement))
+    fields = msgspec.to_builtins(statement)
+    if fields.get("prompts", "") is None:
+        del fields["prompts"]
+    return dump_canonical_json(fields)
 
 
 def decode_statement(data: bytes, kind: type[Statement]) -> Statement:
@@ -170,7 +175,12 @@ def format_key_fingerprint(key: str) -> str:
 
 
 def make_head_statement(
-    head: ChainTip, root: TreeHash, origins: Digest, repository: tuple[str, ...], at_ns: int
+    head: ChainTip,
+    root: TreeHash,
+    origins: Digest,
+    repository: tuple[str, ...],
+    at_ns: int,
+    prompts: Digest | None = None,
 ) -> ChainHeadStatement:
     """Return an owner's statement about a head."""
     return ChainHeadStatement(
@@ -183,4 +193,5 @@ def make_head_statement(
         root.hex(),
         format_digest(origins),
         at_ns,
+        None if prompts is None else format_digest(prompts),
     )

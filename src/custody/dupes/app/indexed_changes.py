@@ -54,6 +54,11 @@ def find_changes_by_head(store: Store, start: str) -> list[ChangeRow]:
     return DupesTables(store).list_changes_by_head(start)
 
 
+def is_open_change(row: ChangeRow) -> bool:
+    """Return whether a change is proposed: not on main, not merged, not closed and not superseded by a later push."""
+    return not row.on_main and row.state == "open" and not row.superseded_by
+
+
 def is_change_index_outdated(store: Store) -> bool:
     """Return whether another version of custody made the index, so that no change can be compared with it."""
     from custody.dupes.signature import SIGNATURE_VERSION  # loads sketching, which other questions do not need

@@ -8,23 +8,27 @@ from msgspec.structs import replace
 
 from custody.attribution import Trace
 from custody.attribution.app.answers import NAMED_BY_COMMIT, LineAnswer
+from custody.core.ids import StoreId
 from custody.core.views import ToolCall
+from custody.core.wire.prompt_excerpts import decode_prompt_excerpts, excerpt_prompt
 from custody.core.wire.time import format_timestamp
 from custody.gate.app.reading_order import JudgedHunk
 from custody.git import Repository
+from custody.ledger.queries import read_prompt_excerpts
 from custody.review.queries import number_session_calls
 from custody.review.wire import AuthoredBlock, CertaintyName, HunkAuthor, HunkCall, HunkSource, PromptCard
 from custody.store import Store
 from custody.why.certainty import list_certainty_reasons
 from custody.why.context import SourceQuestion, list_sources_before
+from custody.why.prompts import PromptFinding
 from custody.why.why import LinePrompt, find_line_prompt
 
-EXCERPT_CHARACTERS_MAX = 300
 PROMPTS_SHOWN_MAX = 3
 CALLS_SHOWN_MAX = 5
 SOURCES_SHOWN_MAX = 8
 CERTAINTY_WORDS: tuple[CertaintyName, ...] = get_args(CertaintyName)
 NO_SESSION = "no session recorded"
+EXCERPT_NOTE = "excerpt, as the store that recorded it shared it"
 PROMPT_NOTES: Mapping[str, str] = {
     "not-shared": "prompt not shared by the store that recorded it",
     "hidden": "prompt hidden: the access token does not allow prompts",
@@ -120,6 +124,7 @@ class CardMaker:
         self._store = store
         self._numbers: dict[Trace, Mapping[str, int]] = {}
         self._prompts: dict[tuple[Trace, str | None], LinePrompt] = {}
+        self._excerpts: dict[StoreId, Mapping[tuple[str, str, str], str]] = {}
         questions = {question: None for hunk in hunks for question in self._list_source_questions(hunk)}
         links = list_sources_before(repository, store, list(questions), SOURCES_SHOWN_MAX) if questions else []
         self._sources = dict(zip(questions, links, strict=True))
@@ -132,7 +137,7 @@ class CardMaker:
         for answer in answers:
             found = self._find_prompt(answer)
             operator = _find_operator(hunk, answer)
-            card = _make_prompt_card(answer, found, operator)
+            card = _make_prompt_card(answer, found, operator, self._find_shared_excerpt(found.prompt))
             prompts.setdefault((card.session, card.id, card.state), card)
             if found.calls and answer.trace is not None:
                 calls.setdefault(found.calls[0].id, self._make_call(answer.trace, found.calls[0], answer))
@@ -169,6 +174,21 @@ class CardMaker:
             self._prompts[key] = find_line_prompt(self._store, answer.trace, answer)
         return self._prompts[key]
 
+    def _find_shared_excerpt(self, finding: PromptFinding) -> str | None:
+        """Return the excerpt that the store of a withheld prompt published; None without one."""
+        prompt = finding.prompt
+        if finding.state != "not-shared" or prompt is None:
+            return None
+        for record in finding.records:
+            chain = StoreId(record.rpartition(":")[0])
+            if chain not in self._excerpts:
+                found = decode_prompt_excerpts(read_prompt_excerpts(self._store, chain), chain)
+                self._excerpts[chain] = {excerpt.key: excerpt.text for excerpt in found}
+            text = self._excerpts[chain].get((prompt.agent, prompt.session, prompt.id))
+            if text is not None:
+                return text
+        return None
+
     def _make_call(self, trace: Trace, call: ToolCall, answer: LineAnswer) -> HunkCall:
         if trace not in self._numbers:
             self._numbers[trace] = number_session_calls(self._store, trace.agent, trace.session)
@@ -202,17 +222,20 @@ def _find_operator(hunk: JudgedHunk, answer: LineAnswer) -> str | None:
     return next((author.operator for author in owners if author is not None), None)
 
 
-def _make_prompt_card(answer: LineAnswer, found: LinePrompt, operator: str | None) -> PromptCard:
+def _make_prompt_card(
+    answer: LineAnswer, found: LinePrompt, operator: str | None, shared: str | None = None
+) -> PromptCard:
+    """Return the card of a prompt; ``shared`` is the excerpt that another store published in place of its text."""
     finding = found.prompt
     session = None if answer.trace is None else answer.trace.session
     prompt = finding.prompt
     text = None if prompt is None else prompt.text.content
-    flat = "" if text is None else " ".join(text[: EXCERPT_CHARACTERS_MAX * 8].split())
-    is_cut = text is not None and (len(flat) > EXCERPT_CHARACTERS_MAX or len(text) > EXCERPT_CHARACTERS_MAX * 8)
+    if text is None and shared is not None:
+        text = shared
     return PromptCard(
-        state=finding.state,
-        note=PROMPT_NOTES.get(finding.state),
-        text=None if text is None else f"{flat[: EXCERPT_CHARACTERS_MAX - 1]}…" if is_cut else flat,
+        state=finding.state if shared is None else "shown",
+        note=PROMPT_NOTES.get(finding.state) if shared is None else EXCERPT_NOTE,
+        text=None if text is None else excerpt_prompt(text),
         length=0 if text is None else len(text),
         by=operator,
         at=None if prompt is None else format_timestamp(prompt.at_ns),

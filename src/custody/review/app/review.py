@@ -9,12 +9,14 @@ from msgspec.structs import replace
 from custody.core.errors import StoreError
 from custody.core.plural import count_noun
 from custody.gate.app.gate import GateRequest, JudgedChange, judge_change
-from custody.gate.app.reading_order import JudgedHunk
+from custody.gate.app.reading_order import JudgedHunk, find_hunk_duplicates
+from custody.gate.app.statements import report_statements
 from custody.gate.wire.report import GateReport
 from custody.people.reads import find_hunk_readers
 from custody.review.app.card import NO_CARD, CardMaker, HunkCard, describe_hunk_authors, make_missing_prompt
 from custody.review.app.tests import report_tests
 from custody.review.wire import (
+    HunkDuplicate,
     HunkLinks,
     HunkReport,
     HunkRiskReport,
@@ -27,6 +29,7 @@ from custody.review.wire import (
     TestedLines,
 )
 from custody.runs import TestState
+from custody.runs.app.evidence import get_review_rules
 from custody.workspace.workspace import Workspace
 
 HUNKS_MAX = 1_000
@@ -37,7 +40,10 @@ SHA_DIGITS = 12
 
 
 class ReviewRequest(Struct, frozen=True, kw_only=True):
-    """A change to review: ``BASE..HEAD``, or the work tree for None; ``description`` is its author's text."""
+    """A change to review: ``BASE..HEAD``, or the work tree for None; ``description`` is its author's text.
+
+    Without ``with_prompts`` excerpts of prompts are left out, unless the base branch publishes them.
+    """
 
     change: str | None = None
     description: bytes | None = None
@@ -50,7 +56,7 @@ def review_change(workspace: Workspace, request: ReviewRequest) -> ReviewReport:
     asked = GateRequest(change=request.change, description=request.description, budget="look")
     with judge_change(workspace, asked) as judged:
         report = make_review(workspace, judged, cards_max=request.cards_max)
-        return report if request.with_prompts else hide_review_prompts(report)
+        return report if request.with_prompts or report.publishes_prompts else hide_review_prompts(report)
 
 
 def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = CARDS_MAX) -> ReviewReport:
@@ -83,6 +89,7 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
         tested=_count_tested_lines(order.hunks),
         levels=levels,
         reasons=report.reasons,
+        statements=report_statements(judged.gathered.statements),
         order=[hunk.id for hunk in hunks],
         hunks=hunks,
         more=_count_rest(rest) if rest else None,
@@ -93,6 +100,7 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
         rules_digest=report.rules_digest,
         as_of=report.as_of,
         notes=[*note, *_list_notes(report, len(hunks), len(cards))],
+        publishes_prompts=get_review_rules(judged.policy.rules).publish_prompts,
     )
 
 
@@ -180,12 +188,22 @@ def _report_hunk(hunk: JudgedHunk, card: HunkCard | None, names: _Names, judged:
         calls=found.calls,
         sources=found.sources,
         sources_more=found.sources_more,
-        duplicates=[] if "duplicates" in judged.report.checks else None,
+        duplicates=_report_duplicates(hunk, judged),
         read_by=[],
         links=_make_links(hunk, names, session),
         has_card=card is not None,
         note=hunk.unread,
     )
+
+
+def _report_duplicates(hunk: JudgedHunk, judged: JudgedChange) -> list[HunkDuplicate] | None:
+    similar = find_hunk_duplicates(judged.gathered.evidence, hunk)
+    if similar is None:
+        return None
+    return [
+        HunkDuplicate(change=change.head, name=change.name, code=change.code.value, why=change.why)
+        for change in similar
+    ]
 
 
 def _make_links(hunk: JudgedHunk, names: _Names, session: str | None) -> HunkLinks:

@@ -10,7 +10,8 @@ from custody.core.plural import count_noun
 from custody.terminal.screen import wrap_text
 
 if TYPE_CHECKING:
-    from custody.review.wire import HunkReport, PromptCard
+    from custody.gate.wire.report import StatementReport
+    from custody.review.wire import HunkReport, PromptCard, ReviewReport
 
 PROMPT_COLUMNS = 100
 TEST_WORDS: Mapping[str, str] = MappingProxyType(
@@ -97,6 +98,22 @@ def describe_tests(hunk: HunkReport) -> str:
     return f"{words}: {run.command}{counts}"
 
 
+STATEMENT_WORDS: Mapping[str, str] = MappingProxyType(
+    {"contradicted": "contradicted", "unbacked": "not backed", "unknown": "not compared", "backed": "backed"}
+)
+DOUBTED = frozenset(("contradicted", "unbacked"))
+
+
+def list_doubted_statements(report: ReviewReport) -> list[StatementReport]:
+    """Return the statements that records contradict or do not back."""
+    return [statement for statement in report.statements if statement.state in DOUBTED]
+
+
+def name_statement_place(statement: StatementReport) -> str:
+    """Return the text that makes a statement, and its line there."""
+    return f"{statement.source}, line {statement.line}"
+
+
 READERS_SHOWN_MAX = 3
 
 
@@ -111,4 +128,4 @@ def describe_duplicates(hunk: HunkReport) -> str:
     """Return the duplicates of a hunk, or that none were searched."""
     if hunk.duplicates is None:
         return "not checked for duplicates"
-    return "; ".join(f"{duplicate.change}: {duplicate.why}" for duplicate in hunk.duplicates) or "none found"
+    return "; ".join(f"{duplicate.name}: {duplicate.why}" for duplicate in hunk.duplicates) or "none found"

@@ -10,11 +10,16 @@ from contextlib import closing
 from msgspec import Struct
 
 from custody.core.errors import InputError
+from custody.core.paths import RepoPath
 from custody.review.app.artifact import decode_review
 from custody.review.app.forms import MARK, encode_review_markdown
+from custody.runs.app.evidence import get_review_rules
 from custody.server.app.github_jobs import GitHubSettings, put_own_comment
-from custody.server.github.api import GitHub
+from custody.server.github.api import GitHub, GitHubRefusal
 from custody.server.github.shapes import GitHubCommentReport, parse_github_repository, parse_github_sha
+from custody.workspace.rules_in_force import resolve_rules_in_force
+
+TEAM_FILE = "custody.toml"
 
 
 class CommentRequest(Struct, frozen=True, kw_only=True):
@@ -39,6 +44,20 @@ def comment_review(
         pull = github.pull(repository, request.number)
         if pull.state != "open" or pull.head.sha != head:
             return GitHubCommentReport(state="outdated", comment=None)
-        text = encode_review_markdown(review, f"{settings.git}/{repository}/blob/{head}")
+        with_prompts = review.publishes_prompts and _publishes_prompts(github, repository, pull.base.sha)
+        link_base = f"{settings.git}/{repository}/blob/{head}"
+        text = encode_review_markdown(review, link_base, with_prompts=with_prompts)
         known = put_own_comment(github, repository, request.number, text, MARK)
         return GitHubCommentReport(state="written", comment=known)
+
+
+def _publishes_prompts(github: GitHub, repository: str, base: str) -> bool:
+    """Return whether ``custody.toml`` of the base branch publishes excerpts of prompts; the upload cannot decide it."""
+
+    def read(path: RepoPath) -> bytes | None:
+        return github.read_file(repository, TEAM_FILE, base) if path.display == TEAM_FILE else None
+
+    try:
+        return get_review_rules(resolve_rules_in_force(read, {})[0]).publish_prompts
+    except (InputError, GitHubRefusal):
+        return False

@@ -6,6 +6,7 @@ redirect to another host, uses no proxy, cookie or password from the environment
 """
 
 import json
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol
@@ -20,6 +21,7 @@ from custody.server.github.shapes import (
     CheckRun,
     CheckRuns,
     Comment,
+    FileContent,
     Login,
     Pull,
     PullReview,
@@ -163,6 +165,19 @@ class GitHub(Struct):
         path = f"{_make_github_repository_path(repository)}/pulls/{int(number)}/reviews?per_page={PER_PAGE}"
         for page in self._pages(path):
             yield from decode_github_payload(page, list[PullReview], "the list of reviews")
+
+    def read_file(self, repository: str, path: str, commit: str) -> bytes | None:
+        """Return a file of a commit; None if it does not have it."""
+        file_path = f"{_make_github_repository_path(repository)}/contents/{quote(path)}?ref={parse_github_sha(commit)}"
+        try:
+            found = decode_github_payload(self._get(file_path), FileContent, "the file")
+            return b64decode(found.content) if found.encoding == "base64" else None
+        except GitHubRefusal as error:
+            if error.status == 404:
+                return None
+            raise
+        except ValueError as error:
+            raise InputError(f"cannot decode '{path}' from GitHub") from error
 
     def check_runs(self, repository: str, commit: str, name: str) -> list[CheckRun]:
         """Return the check runs of a commit with this name."""

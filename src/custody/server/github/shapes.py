@@ -109,6 +109,13 @@ class Comment(msgspec.Struct, frozen=True):
     user: Login | None = None
 
 
+class FileContent(msgspec.Struct, frozen=True):
+    """A file of a repository; its content is in base64, with line ends."""
+
+    content: str
+    encoding: str
+
+
 class AccessToken(msgspec.Struct, frozen=True):
     """A token for one installation of an app."""
 

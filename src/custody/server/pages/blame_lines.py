@@ -17,6 +17,7 @@ from custody.server.pages.code import render_code_line
 from custody.server.pages.phrases import (
     TEXT_CHARACTERS_MAX,
     escape_page_text,
+    format_agent_title,
     format_day,
     format_percent,
     shorten_page_text,
@@ -123,6 +124,7 @@ class FileLines:
         facts: dict[str, Any] = {
             "kind": attribution.kind,
             "agent": attribution.agent,
+            "title": _name_author(attribution),
             "model": attribution.model_id,
             "share": format_percent(attribution.share) if attribution.kind == "mixed" else None,
             "sure": None if attribution.tier is None else attribution.certainty,
@@ -272,6 +274,12 @@ def _limit_page_line_length(texts: Sequence[str]) -> int:
     if sum(min(len(text), TEXT_CHARACTERS_MAX) for text in texts) <= PIECE_CHARACTERS_MAX:
         return TEXT_CHARACTERS_MAX
     return max(LINE_CHARACTERS_LEAST, PIECE_CHARACTERS_MAX // len(texts))
+
+
+def _name_author(attribution: Attribution) -> str:
+    """Return the author of a block as a person reads it."""
+    title = "Agent" if attribution.agent is None else format_agent_title(attribution.agent)
+    return {"agent": title, "mixed": f"{title} + person", "person": "Person"}.get(attribution.kind, "Unknown")
 
 
 def _describe_search_for_page(attribution: Attribution) -> str | None:

@@ -13,6 +13,7 @@ from custody.server.page_data.cache import make_page_cache_key
 from custody.server.page_data.changes import find_change_for_page, judge_change_for_page, read_change_page
 from custody.server.page_data.diff import ChangeDiff, DiffReader, read_change_diff
 from custody.server.page_data.late import LateAnswer
+from custody.server.page_data.people import find_own_reads
 from custody.server.page_data.review import review_change_for_page
 from custody.server.pages import review
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
@@ -86,7 +87,7 @@ def view_change_hunk(workspace: Workspace, params: PageParams) -> PageView:
     found = None if report is None else next((hunk for hunk in report.hunks if hunk.id == id_), None)
     lines = render_box_lines(DiffReader(workspace), diff.hunks[id_], found, () if report is None else report.reasons)
     box = HunkBox(number=0, hunk=diff.hunks[id_], lines=lines, report=found)
-    fields = {**_make_common_fields(params, diff, report), "box": box}
+    fields = {**_make_common_fields(workspace, params, diff, report), "box": box}
     return PageView(title=diff.title, template="change_hunk.html", fields=fields, styles=STYLES)
 
 
@@ -109,8 +110,26 @@ def _read_diff(workspace: Workspace, params: PageParams, name: str) -> ChangeDif
     return params.memory.diffs.get(key, None, workspace.now_ns(), lambda: read_change_diff(workspace, name))
 
 
-def _make_common_fields(params: PageParams, diff: ChangeDiff, report: ReviewReport | None) -> dict[str, Any]:
-    return {"name": params.require_text("name"), "diff": diff, "report": report, "review": review, "problem": None}
+def _make_common_fields(
+    workspace: Workspace, params: PageParams, diff: ChangeDiff, report: ReviewReport | None
+) -> dict[str, Any]:
+    return {
+        "name": params.require_text("name"),
+        "diff": diff,
+        "report": report,
+        "review": review,
+        "problem": None,
+        "read": _find_own_reads(workspace, params, diff),
+    }
+
+
+def _find_own_reads(workspace: Workspace, params: PageParams, diff: ChangeDiff) -> frozenset[str]:
+    """Return the hunks that the reader marked as read; none if that cannot be told."""
+    reader = params.reader
+    found = (
+        frozenset[str]() if reader is None else attempt_page_part(lambda: find_own_reads(workspace, diff.hunks, reader))
+    )
+    return frozenset() if isinstance(found, str) else found
 
 
 def _make_review_fields(
@@ -121,7 +140,7 @@ def _make_review_fields(
     start = params.number("from", 0, least=0, most=HUNKS_MAX)
     shown = make_review_page(workspace, diff, report, start=start, is_by_file=is_by_file, wanted=params.text("hunk"))
     return {
-        **_make_common_fields(params, diff, report),
+        **_make_common_fields(workspace, params, diff, report),
         "problem": late if isinstance(late, str) else None,
         "late": None if isinstance(late, str) else late,
         "shown": shown,

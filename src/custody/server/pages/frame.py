@@ -218,7 +218,10 @@ def load_template_environment() -> Environment:
     )
     environment.globals.update(icon=render_icon)
     environment.filters.update(
-        short=shorten_page_text, ucfirst=lambda text: f"{text[:1].upper()}{text[1:]}", decoded=_decode_name
+        agent_title=phrases.format_agent_title,
+        short=shorten_page_text,
+        ucfirst=phrases.capitalize_sentence,
+        decoded=_decode_name,
     )
     return environment
 

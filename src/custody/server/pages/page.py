@@ -74,6 +74,8 @@ class PageParams(Struct, frozen=True):
     values: Mapping[str, str] = field(default_factory=dict)
     note: Note | None = None
     memory: PageMemory = field(default_factory=PageMemory)
+    reader: str | None = None
+    """The person that forms record; None if the reader may not write."""
 
     def text(self, name: str) -> str | None:
         """Return the parameter; None if it is missing or empty."""

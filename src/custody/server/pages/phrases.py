@@ -8,12 +8,36 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 
 from custody.core.plural import count_noun
+from custody.intake.settings.agent_table import get_agent_title
 from custody.trust.wire import TrustLine
 
 DIGEST_CHARACTERS = 10
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 JUST_NOW = 10
 NS = 1_000_000_000
+
+
+UNNAMED = "unknown"
+"""The name of an agent that a record does not name."""
+
+
+def format_agent_title(agent: str) -> str:
+    """Return the display name of an agent.
+
+    >>> format_agent_title("claude-code"), format_agent_title("unknown"), format_agent_title("robot")
+    ('Claude Code', 'Unnamed agent', 'robot')
+    """
+    return "Unnamed agent" if agent == UNNAMED else get_agent_title(agent)
+
+
+def capitalize_sentence(text: str) -> str:
+    """Return a sentence with a capital at its start; a path or a name in code stays as it is.
+
+    >>> capitalize_sentence("nothing shows who wrote it"), capitalize_sentence("docs/a.md: line 1")
+    ('Nothing shows who wrote it', 'docs/a.md: line 1')
+    """
+    first = text.partition(" ")[0].rstrip(",;")
+    return f"{text[:1].upper()}{text[1:]}" if first.isalpha() else text
 
 
 def format_percent(part: float | None) -> str:

@@ -6,19 +6,24 @@ from msgspec import Struct
 
 from custody.core.plural import count_noun
 from custody.gate.wire.report import ReasonReport
-from custody.intake.settings.agent_table import get_agent_title
+from custody.review.app.words import STATEMENT_WORDS as STATEMENT_WORDS
+from custody.review.app.words import list_doubted_statements as list_doubted_statements
 from custody.review.wire import HunkAuthor, HunkReport, ReviewReport
 from custody.server.page_data.diff import ChangeDiff, DiffHunk, DiffReader
 from custody.server.pages.diff_lines import HunkHtml, LineNote, render_hunk_lines
+from custody.server.pages.phrases import format_agent_title
 from custody.workspace.workspace import Workspace
 
 ELEMENTS_MAX = 620
 """Elements of all lines of code on a page; further hunks are folded."""
+HUNK_ELEMENTS_MAX = 220
+"""Elements of one hunk at first, so that a page shows several; a link shows the rest of it."""
 BYTES_MAX = 90_000
 """Bytes of these lines."""
 HUNKS_SHOWN = 24
 """Hunks of one page, folded ones included; a link leads to the next ones."""
 ORDER_SHOWN = 8
+STATEMENTS_SHOWN = 8
 SKIM_SHOWN = 6
 CARD_ELEMENTS = 48
 NOTED_PLACES_MAX = 3
@@ -103,8 +108,9 @@ def make_review_page(
         lines = None
         is_wanted = found is None or found.risk.level != "low" or number <= start + 1
         if is_wanted and elements < ELEMENTS_MAX and size < BYTES_MAX:
-            lines = render_box_lines(reader, hunk, found, reasons, elements_max=ELEMENTS_MAX - elements)
-            if boxes and (lines.left_out or size + len(lines.html) > BYTES_MAX):
+            room = ELEMENTS_MAX - elements
+            lines = render_box_lines(reader, hunk, found, reasons, elements_max=min(room, HUNK_ELEMENTS_MAX))
+            if boxes and ((lines.left_out and room < HUNK_ELEMENTS_MAX) or size + len(lines.html) > BYTES_MAX):
                 lines = None
             elements += ELEMENTS_MAX if lines is None else lines.elements + CARD_ELEMENTS
             size += 0 if lines is None else len(lines.html)
@@ -159,7 +165,7 @@ def name_hunk_authors(authors: Sequence[HunkAuthor]) -> str:
     """Return the names of a hunk's authors; at most two."""
     names: list[str] = []
     for author in sorted(authors, key=lambda author: KINDS.index(author.kind)):
-        title = get_agent_title(author.agent) if author.agent else None
+        title = format_agent_title(author.agent) if author.agent else None
         name = {"agent": title or "Agent", "mixed": f"{title or 'Agent'} + person", "person": "Person"}.get(
             author.kind, "Unknown"
         )

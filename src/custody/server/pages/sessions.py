@@ -12,13 +12,13 @@ from custody.graph.app.session_spans import span_id_from_call
 from custody.server.page_data.session_lines import count_session_lines
 from custody.server.page_data.sessions import ROWS_MAX, poll_session_for_page, read_session_list_page, read_session_page
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
-from custody.server.pages.phrases import escape_page_text, shorten_digest, shorten_page_text
+from custody.server.pages.phrases import escape_page_text, format_agent_title, shorten_digest, shorten_page_text
 from custody.server.pages.timeline import SHOWN, TimelineRow, build_timeline, filter_timeline, summarize_timeline
 from custody.workspace.workspace import Workspace
 
 LISTED = 50
 LISTED_MAX = 100
-PROMPTS_SHOWN = 100
+PROMPTS_SHOWN = 50
 FILES_SHOWN = 200
 NAME_CHARACTERS, DETAIL_CHARACTERS = 120, 160
 STATES = ("ok", "failed", "running", "none")
@@ -36,7 +36,7 @@ REPAIRS = {
 
 
 VIEWS = ("timeline", "tree")
-TIMELINE_ROWS = 200
+TIMELINE_ROWS = 100
 REPORT_ROWS = 2_000
 """Rows in a report, which cannot load more."""
 TITLE_CHARACTERS = 110
@@ -135,7 +135,7 @@ def view_session_lines(workspace: Workspace, params: PageParams) -> PageView:
 def _make_session_title(prompt: str | None, session: str, agent: str) -> str:
     """Return the start of the first prompt, or the name of the session."""
     first = shorten_page_text(prompt or "", TITLE_CHARACTERS)
-    return first or f"Session {shorten_digest(session)} of {agent}"
+    return first or f"Session {shorten_digest(session)} of {format_agent_title(agent)}"
 
 
 def _make_timeline_page(rows: Sequence[TimelineRow], params: PageParams) -> TimelinePage:

@@ -93,7 +93,8 @@ _RESULT_KINDS = {RunResult.PASSED: "ok", RunResult.FAILED: "bad"}
 def format_run_result(run: CommandRun) -> str | None:
     """Return the result of a command in a few words: a failed exit status, and the tests that its runner counted."""
     counts = run.counts
-    parts = [] if run.exit_code is None or (not run.exit_code and counts is None) else [f"exit {run.exit_code}"]
+    is_told = run.exit_code is not None and (run.exit_code or counts is not None or run.result is RunResult.PASSED)
+    parts = [f"exit {run.exit_code}"] if is_told else []
     if counts is not None:
         named = (("failed", counts.failed), ("passed", counts.passed), ("skipped", counts.skipped))
         parts += [f"{count:,} {word}" for word, count in named if count]

@@ -12,6 +12,7 @@ from custody.server.pages.blame import LINE_MAX, make_file_link_fields, read_fil
 from custody.server.pages.blame_lines import CLASSES
 from custody.server.pages.code import render_code_line
 from custody.server.pages.page import Page, PageParams, PageView
+from custody.server.pages.phrases import format_agent_title
 from custody.why.report import AnyLink, EndLink, LineLink, SessionLink, WhyReport
 from custody.why.why import WHOLE
 from custody.workspace.workspace import Workspace, has_workspace_repository
@@ -83,6 +84,18 @@ def view_why(workspace: Workspace, params: PageParams) -> PageView:
     )
 
 
+def view_why_card(workspace: Workspace, params: PageParams) -> PageView:
+    """Show what was asked, read and tested before a line was written: a part of the card of a line."""
+    if not has_workspace_repository(workspace):
+        return view_missing_repository(workspace, "Why")
+    file = params.require_text("file")
+    line = params.number("line", 1, least=1, most=LINE_MAX)
+    report = explain_line_for_page(workspace, read_file_place(params, file), line, note=params.note)
+    links = {str(link.__struct_config__.tag): link for link in report.chain}
+    fields = {"links": links, "describe_tests": describe_tests, "may_read": params.note is not None}
+    return PageView(title="Why", template="why_card.html", fields=fields)
+
+
 def make_chain_boxes(chain: Sequence[AnyLink]) -> list[ChainBox]:
     """Return the links in the order of ``ORDER``, without the one that only says that the chain is complete."""
     boxes: list[ChainBox] = []
@@ -100,11 +113,12 @@ def _summarize_why_page(report: WhyReport) -> str:
     attribution = line.attribution
     if attribution.kind == "none":
         return "Unknown author: no evidence either way."
+    title = "An agent" if attribution.agent is None else format_agent_title(attribution.agent)
     if attribution.kind == "person":
-        return f"A person wrote this line, changing what {attribution.agent} had written."
+        return f"A person wrote this line, changing what {title} had written."
     part = "" if attribution.kind == "agent" else f"{attribution.share:.0%} of "
     certainty = "" if attribution.tier is None else f": {attribution.certainty}"
-    return f"{attribution.agent} wrote {part}this line{certainty}."
+    return f"{title} wrote {part}this line{certainty}."
 
 
 def _view_why_form(workspace: Workspace, file: str | None, rev: str | None) -> PageView:
@@ -123,4 +137,7 @@ def _view_why_problem(workspace: Workspace, params: PageParams, file: str, error
     return PageView(title=f"{file}:{params.text('line')}", template="blame_none.html", fields=fields, is_missing=True)
 
 
-PAGES = (Page(name="why", section="blame", view=view_why, takes=TAKES, long=True),)
+PAGES = (
+    Page(name="why", section="blame", view=view_why, takes=TAKES, long=True),
+    Page(name="why-card", view=view_why_card, takes=TAKES, part=True, long=True),
+)

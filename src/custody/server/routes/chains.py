@@ -6,6 +6,7 @@ from custody.core.errors import InputError
 from custody.core.ids import StoreId
 from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import parse_digest
+from custody.core.wire.prompt_excerpts import PromptExcerpts
 from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.problems import HttpProblem
@@ -20,7 +21,9 @@ from custody.share.chain_exchange import (
 )
 from custody.share.service_heads import (
     list_witness_entries,
+    read_chain_excerpts,
     read_chain_heads,
+    receive_chain_excerpts,
     receive_chain_head,
     receive_witness_entries,
 )
@@ -106,6 +109,21 @@ async def receive_head(call: EndpointCall) -> HttpAnswer:
         return HttpAnswer.of(await call.ask(partial(receive_chain_head, chain=store, data=data)))
     except Conflict as error:
         raise HttpProblem(409, error.message, remedy=error.hint) from error
+
+
+async def read_prompts(call: EndpointCall) -> HttpAnswer:
+    """Return the excerpts of prompts that the owner of a chain publishes."""
+    return HttpAnswer(body=await call.ask(partial(read_chain_excerpts, chain=_read_store_param(call))))
+
+
+async def receive_prompts(call: EndpointCall) -> HttpAnswer:
+    """Replace the excerpts of prompts of a chain."""
+    store, data = _read_store_param(call), await call.body()
+    try:
+        await call.ask(partial(receive_chain_excerpts, chain=store, data=data))
+    except Conflict as error:
+        raise HttpProblem(409, error.message, remedy=error.hint) from error
+    return HttpAnswer(body=await call.ask(partial(read_chain_excerpts, chain=store)))
 
 
 async def list_witness(call: EndpointCall) -> HttpAnswer:
@@ -207,6 +225,27 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handle=receive_head,
         takes={JSON: SharedHead},
         gives={200: SharedHeads, 409: Problem},
+        places=_PLACE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v1/chains/{store}/prompts",
+        name="read-prompts",
+        summary="Return the excerpts of prompts that the owner of a chain publishes; an empty answer without any.",
+        scope=TokenScope.READ,
+        handle=read_prompts,
+        gives={200: PromptExcerpts},
+        places=_PLACE,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/chains/{store}/prompts",
+        name="send-prompts",
+        summary="Replace the excerpts of prompts that the owner of a chain publishes; an empty body removes them.",
+        scope=TokenScope.WRITE,
+        handle=receive_prompts,
+        takes={JSON: PromptExcerpts},
+        gives={200: PromptExcerpts, 409: Problem},
         places=_PLACE,
     ),
     Endpoint(

@@ -8,13 +8,11 @@ from custody.core.errors import InputError
 from custody.core.wire.report import Report, encode_report
 from custody.server.app.page_forms import PageDecision, record_page_decision, record_page_read
 from custody.server.app.tenancy import TokenScope
-from custody.server.auth import START
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, Handle, HttpAnswer
 from custody.server.form_token import FIELD, check_form_token
 from custody.server.problems import HTML
-from custody.server.route_kinds import read_actor
+from custody.server.route_kinds import name_page_reader
 from custody.server.routes.pages import FORM, NS_PER_S, choose_redirect_path
-from custody.workspace.machine import machine_user_name
 
 FORM_BYTES_MAX = 64 * 1024
 FIELDS_MAX = 1_010
@@ -31,14 +29,14 @@ async def decide(call: EndpointCall) -> HttpAnswer:
         agent=_require_field(form, "agent"),
         decision=_require_field(form, "decision"),
         reason=_get_field(form, "reason"),
-        actor=_name_reader(call),
+        actor=name_page_reader(call),
     )
     return _answer_form(call, form, await call.ask(lambda workspace: record_page_decision(workspace, sent)))
 
 
 async def mark_read(call: EndpointCall) -> HttpAnswer:
     """Record that hunks of a change were read."""
-    form, actor = await _read_form(call), _name_reader(call)
+    form, actor = await _read_form(call), name_page_reader(call)
     change, hunks, paths = _require_field(form, "change"), form.get("hunk", []), form.get("path", [])
     report = await call.ask(lambda workspace: record_page_read(workspace, change, hunks, paths, actor))
     return _answer_form(call, form, report)
@@ -74,11 +72,6 @@ def _require_field(form: Form, name: str) -> str:
     if not value:
         raise InputError(f"the form has no '{name}'", hint="reload the page, then try again")
     return value
-
-
-def _name_reader(call: EndpointCall) -> str:
-    """Return who sends a form: the user who started this server, or the token."""
-    return machine_user_name() if call.grant.token_id == START else read_actor(call)
 
 
 def _answer_form(call: EndpointCall, form: Form, report: Report) -> HttpAnswer:

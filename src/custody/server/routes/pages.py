@@ -29,7 +29,7 @@ from custody.server.pages.frame import (
 from custody.server.pages.overview import encode_page_refresh_state
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, accepts_html_page, encode_problem_page
-from custody.server.route_kinds import await_or_http_404, get_read_note
+from custody.server.route_kinds import await_or_http_404, get_read_note, name_page_reader
 from custody.workspace.workspace import Workspace
 
 FORM = "application/x-www-form-urlencoded"
@@ -93,8 +93,9 @@ def _make_page_endpoint(page: Page, path: str, rest: str | None = None) -> Endpo
         if rest is not None:
             texts[rest] = str(call.request.path_params[rest]).removeprefix("/")
         values = {name: value for name, value in texts.items() if value}
-        params = PageParams(values, _make_page_note(call), call.service.memory)
         form_token = _make_page_form_token(call)
+        reader = None if form_token is None else name_page_reader(call)
+        params = PageParams(values, _make_page_note(call), call.service.memory, reader)
         url = ServedLinks().find_page_url(page.name, values)
 
         def make_frame(workspace: Workspace) -> Frame:

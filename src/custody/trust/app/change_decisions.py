@@ -39,6 +39,13 @@ def find_decision_agents(store: Store, names: Sequence[CommitSha]) -> set[str]:
     return {decision.view.agent for decision in _look_up_decisions(store, names)}
 
 
+def list_commit_decisions(store: Store, commit: CommitSha) -> list[Decision]:
+    """Return the decisions about a commit, as the commit or as the head of a change, the oldest first."""
+    return sorted(
+        (found.view for found in decisions_on_commit(store, commit)), key=lambda view: (view.at_ns, view.agent, view.id)
+    )
+
+
 def summarize_agent_decisions(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDecisions:
     """Return the decisions about an agent under one of these commits; the oldest review counts, after overrides."""
     seen = [decision for decision in _look_up_decisions(store, names) if decision.view.agent == agent]

@@ -1,10 +1,13 @@
 """``custody trailer``: trailers rest on recorded edits, never on what commits say."""
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +20,7 @@ from tests.builders.repo import Built, a_repository
 
 OLD = "def total(numbers):\n    return sum(numbers)\n"
 NEW = OLD + "def mean(numbers):\n    return total(numbers) / len(numbers)\n"
+ROOT = Path(__file__).resolve().parents[4]
 ROBOT = "Assisted-by: robot:m-1"
 AFTER = 1_769_862_000
 
@@ -78,6 +82,36 @@ def test_a_hook_discloses_what_is_staged(built: Built, tmp_path: Path) -> None:
     assert message.read_text() == f"mean\n\n{ROBOT}\n\n# Please enter the commit message\n"
     assert custody(built.path, "trailer", staged, "--write", str(message)).status == 0
     assert message.read_text().count(ROBOT) == 1
+
+
+def list_documented_hooks() -> list[str]:
+    """Return the hook of the documentation, and that of the pre-commit framework as a script."""
+    written = (ROOT / "docs" / "disclosure.md").read_text().split("```sh\n")[1].split("```")[0]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    (entry,) = [hook["entry"] for hook in hooks if hook["id"] == "custody-trailer"]
+    return [written, f'#!/bin/sh\nexec {entry} "$1"\n']
+
+
+@pytest.mark.parametrize("script", list_documented_hooks(), ids=["by hand", "pre-commit"])
+def test_the_documented_hooks_disclose_in_a_real_commit(built: Built, tmp_path: Path, script: str) -> None:
+    program = tmp_path / "bin" / "custody"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m custody "$@"\n')
+    hook = built.path / ".git" / "hooks" / "commit-msg"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(script)
+    for file in (program, hook):
+        file.chmod(0o755)
+    built.checkout()
+    (built.path / "a.py").write_text(NEW)
+    path = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+    author = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+    built.git(*author, "commit", "-qam", "mean", environment=path)
+    assert built.git("log", "-1", "--format=%B").decode().strip() == f"mean\n\n{ROBOT}"
+    (built.path / "b.py").write_text("typed = 1\n")
+    built.git("add", "b.py")
+    built.git(*author, "commit", "-qm", "typed", environment=path)
+    assert built.git("log", "-1", "--format=%B").decode().strip() == "typed"
 
 
 def test_wrong_uses_are_named(built: Built, tmp_path: Path) -> None:

@@ -3,9 +3,19 @@
 import pytest
 from msgspec.structs import replace
 
+from custody.core.paths import Lines
 from custody.dupes import Category, DuplicateVerdict
 from custody.gate.checks import check_duplicates
-from custody.gate.model import CODES, GateEvidence, MissingEvidence, Reason, ReasonCode, SimilarChange, VerdictLevel
+from custody.gate.model import (
+    CODES,
+    ChangeSpot,
+    GateEvidence,
+    MissingEvidence,
+    Reason,
+    ReasonCode,
+    SimilarChange,
+    VerdictLevel,
+)
 from custody.gate.rules import GateRules, LevelName
 from tests.unit.gate.builders import a_change, rules_with
 
@@ -93,3 +103,9 @@ def test_the_rules_set_the_level_of_each_kind_of_match(code: ReasonCode, level: 
 def test_the_rules_set_the_level_of_a_failed_check() -> None:
     (reason,) = reasons(MissingEvidence("why", "remedy"), rules_with({ReasonCode.DUPE_UNSEEN: "block"}))
     assert reason.level is VerdictLevel.BLOCK
+
+
+def test_the_places_that_both_changes_share_are_those_of_the_reason() -> None:
+    spots = (ChangeSpot("src/app.py", Lines(3, 5)), ChangeSpot("README.md"))
+    match = replace(a_match(DuplicateVerdict.DUPLICATE, Category.SAME_CHANGE), spots=spots)
+    assert [reason.spots for reason in reasons((match,))] == [spots]

@@ -70,3 +70,28 @@ def test_the_command_reads_a_file_and_says_what_it_did(
     options = ("--repository", REPOSITORY, "--pull", "7", "--head", HEAD)
     ran = custody(tmp_path, "github", "comment", str(tmp_path / "review.json"), *options)
     assert (ran.status, ran.out) == (0, "Wrote comment 1\n")
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_shown"),
+    [
+        (b"[review]\npublish_prompts = true\n", True),
+        (b"[review]\npublish_prompts = false\n", False),
+        (b"=", False),
+        (None, False),
+    ],
+)
+def test_the_base_branch_decides_whether_a_prompt_is_shown(
+    github: FakeGitHub, rules: bytes | None, is_shown: bool
+) -> None:
+    if rules is not None:
+        github.files["a" * 40, "custody.toml"] = rules
+    github.files[HEAD, "custody.toml"] = b"[review]\npublish_prompts = true\n"
+    comment(github, msgspec.json.encode(a_review(a_hunk(1, "the secret plan"), publishes_prompts=True)))
+    assert ("<pre>the secret plan</pre>" in github.comments[1]["body"]) is is_shown
+
+
+def test_an_upload_that_publishes_nothing_shows_no_prompt(github: FakeGitHub) -> None:
+    github.files["a" * 40, "custody.toml"] = b"[review]\npublish_prompts = true\n"
+    comment(github, msgspec.json.encode(a_review(a_hunk(1, "the secret plan"))))
+    assert "prompt not shared" in github.comments[1]["body"]

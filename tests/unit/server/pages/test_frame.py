@@ -28,6 +28,7 @@ from custody.workspace.workspace import Workspace
 from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_trace, bearer
 
+REQUESTS_MAX = 60
 HTML = {"accept": "text/html"}
 SCRIPT_BYTES_MAX = 100_000
 
@@ -137,6 +138,10 @@ def test_the_first_page_needs_little_script() -> None:
 def test_every_page_works_with_an_empty_store(service: Asked) -> None:
     for page in PAGES:
         found = service.get(f"/{page.name}", accept="text/html")
+        for _ in range(REQUESTS_MAX):
+            if found.status_code != 202:  # a busy machine: the page shows how far it is first
+                break
+            found = service.get(f"/{page.name}", accept="text/html")
         assert found.status_code in (200, 404, 422), (page.name, found.text)
         if page.label is not None:
             assert found.status_code == 200, (page.name, found.text)

@@ -1,4 +1,4 @@
-"""The timeline of a session: prompts with their calls, repeats as one row, filters, and pages of 200 rows."""
+"""The timeline of a session: prompts with their calls, repeats as one row, filters, and pages of rows."""
 
 from pathlib import Path
 
@@ -143,7 +143,7 @@ def test_the_first_rows_are_shown_and_the_others_on_demand(tmp_path: Path) -> No
     assert html.count('class="ev ') == TIMELINE_ROWS
     assert "do it" not in html, "prompts need the scope for texts"
     rest = [link for link in links_in(html, "session") if link.get("start")]
-    assert rest == [{"id": "s1", "agent": "robot", "show": "all", "start": "200"}]
+    assert rest == [{"id": "s1", "agent": "robot", "show": "all", "start": str(TIMELINE_ROWS)}]
     more = rendered(workspace, "session-rows", memory=memory, id="s1", agent="robot", show="all", start="200")
     assert more.count('class="ev ') == 51 and "<html" not in more
     around = rendered(workspace, "session", id="s1", call="c249", memory=memory)

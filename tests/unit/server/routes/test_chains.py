@@ -104,6 +104,23 @@ def test_no_text_reaches_the_service_without_being_asked_for(served: Served, ana
     assert not [word for word in SECRETS if word in kept]
 
 
+def test_excerpts_of_prompts_come_and_go_with_the_rule_of_the_base(served: Served, ana: Workspace) -> None:
+    built, chain = a_repository(ana.folder), served.team.ref(ana).rpartition("/")[2]
+    push_to_service(ana, served.remote)
+    bob = served.team.clone("bob")
+    for value, count in (("true", 1), ("false", 0)):
+        tip = built.head()
+        built.commit({b"custody.toml": f"[review]\npublish_prompts = {value}\n".encode()}, tip)
+        built.git("push", "--quiet", "origin", "main")
+        report = push_to_service(ana, served.remote)
+        assert [(one.outcome, one.new, one.prompts) for one in report.chains] == [("sent", 0, count)]
+        assert outcomes(push_to_service(ana, served.remote)) == [("same", 0)]
+        pulled = pull_from_service(bob, served.remote)
+        assert [(one.outcome, one.prompts) for one in pulled.chains if one.store == chain] == [("taken", count)]
+    with RemoteService(served.remote) as service, pytest.raises(ServiceRefusal):
+        service.post(f"/api/v1/chains/{chain}/prompts", b"{}", "application/json")
+
+
 def test_what_is_new_goes_on_where_it_ends(served: Served, ana: Workspace) -> None:
     push_to_service(ana, served.remote)
     bob = served.team.clone("bob")

@@ -22,6 +22,7 @@ from custody.capture.agents.claude.subagents import (
 )
 from custody.capture.agents.claude.tool_calls import EDITS, find_edited_path, find_short_commit, select_source_input
 from custody.capture.agents.claude.views import (
+    extract_answer_text,
     extract_prompt_text,
     has_tool_failed,
     list_message_blocks,
@@ -137,6 +138,7 @@ READER = TranscriptReader(
     read=read_transcript,
     trimmed=trim_event_outputs,
     views=views_from_transcript_event,
+    answer=extract_answer_text,
 )
 
 

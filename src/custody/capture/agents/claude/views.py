@@ -41,6 +41,12 @@ def views_from_transcript_event(event: TranscriptEvent) -> tuple[View, ...]:
     return dispatch_transcript_event(event, LINES, _read_message_model(get_fields(event.payload)))
 
 
+def extract_answer_text(event: TranscriptEvent) -> str | None:
+    """Return the text that the agent said on a line; None if it has none."""
+    line = get_fields(event.payload)
+    return extract_prompt_text(line) if line.get("type") == "assistant" else None
+
+
 def list_tool_results(line: Fields) -> list[Fields]:
     """Return the tool results of a line."""
     return [block for block in list_message_blocks(line) if block.get("type") == "tool_result"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from custody.capture.agents.codex import line_shapes as shapes
 from custody.capture.agents.codex.rollout_reader import RolloutState
 from custody.capture.agents.codex.tool_calls import SPAWN, normalize_tool_name
-from custody.capture.agents.codex.views import views_from_transcript_event
+from custody.capture.agents.codex.views import extract_answer_text, views_from_transcript_event
 from custody.capture.line_reader import (
     ZST,
     FileLine,
@@ -120,6 +120,7 @@ READER = TranscriptReader(
     read=read_rollout,
     trimmed=trim_event_outputs,
     views=views_from_transcript_event,
+    answer=extract_answer_text,
 )
 
 

@@ -20,7 +20,15 @@ from custody.capture.command_facts import find_written_files
 from custody.capture.patch import file_effects_from_patch, parse_event_changes
 from custody.capture.source_use import LISTED_MAX
 from custody.capture.tool_use import ShellRun, ToolOutput, ToolUse, views_from_tool_use
-from custody.capture.typed_field import Fields, get_agent_model, get_captured_text, get_fields, get_full_sha, get_string
+from custody.capture.typed_field import (
+    Fields,
+    get_agent_model,
+    get_captured_text,
+    get_fields,
+    get_full_sha,
+    get_items,
+    get_string,
+)
 from custody.core.ids import PromptId
 from custody.core.views import CallStatus, Session, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
@@ -34,6 +42,14 @@ def views_from_transcript_event(event: TranscriptEvent) -> tuple[View, ...]:
     read = LINES.get(get_string(line.get("type")) or "")
     opening = (_make_rollout_session(stored),) if event.opens else ()
     return (*opening, *(read(stored) if read else ()))
+
+
+def extract_answer_text(event: TranscriptEvent) -> str | None:
+    """Return the text that the agent said on a line; None if it has none."""
+    inner = get_fields(get_fields(event.payload).get("payload"))
+    is_answer = inner.get("type") == "message" and inner.get("role") == "assistant"
+    texts = [get_string(get_fields(part).get("text")) or "" for part in get_items(inner.get("content"))]
+    return "\n".join(texts) if is_answer else None
 
 
 class _StoredLine:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from custody.capture.agents.gemini.tool_calls import EDITING, find_command_commits, parse_agent_model
 from custody.capture.agents.gemini.views import (
     GEMINI,
+    extract_answer_text,
     list_candidate_paths,
     list_changed_paths,
     list_chat_calls,
@@ -442,6 +443,7 @@ READER = TranscriptReader(
     read=read_chat,
     trimmed=trim_event_outputs,
     views=views_from_transcript_event,
+    answer=extract_answer_text,
     in_trees=make_gemini_reader,
 )
 

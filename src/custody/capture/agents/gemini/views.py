@@ -49,6 +49,13 @@ def views_from_transcript_event(event: TranscriptEvent) -> tuple[View, ...]:
     return dispatch_transcript_event(event, MESSAGES, parse_agent_model(get_fields(event.payload).get("model")))
 
 
+def extract_answer_text(event: TranscriptEvent) -> str | None:
+    """Return the text that the agent said in a message; None if it has none."""
+    line = get_fields(event.payload)
+    # A record of a call has the type of its message, but no content.
+    return extract_tool_result_text(line.get("content")) if line.get("type") == "gemini" else None
+
+
 def add_chat_call(use: ToolUse, call: Fields) -> ToolUse:
     """Return the call with its fields in a chat."""
     return replace(
