@@ -9,8 +9,9 @@ have edited that file, or the line must have left another file in the same commi
 edited both, or a shell command must have moved the call's file here, or git's own search finds that the line was moved
 from a file that the call edited. The reason for an unexplained line is false if some call before the commit wrote
 exactly this line into this file, and the line is not boilerplate. Reasons that admit such a call have their own tests:
-a line at "another place" must not be between the same two lines in the call's text, a line whose "layout" changed must have all its words from the text that the call
-replaced, one that was "gone" must be missing from some later text, and one that "says too little" must be short.
+a line at "another place" must not be between the same two lines in the call's text, a line whose "layout" changed must
+have all its words from the text that the call replaced, one that was "gone" must be missing from some later text, and
+one that "says too little" must be short.
 """
 
 import argparse
