@@ -207,7 +207,7 @@ class _SourceWalk:
         self._open[commit] = many
 
 
-class _Added(Struct, frozen=True):
+class _AddedBlock(Struct, frozen=True):
     """Indexes of lines that a hunk added, and what to add to later indexes to get those before the change."""
 
     first: int
@@ -256,9 +256,9 @@ def split_runs_by_hunks(
     return tuple(old), tuple(new)
 
 
-def _added_from_hunk(hunk: Hunk[bytes]) -> _Added:
+def _added_from_hunk(hunk: Hunk[bytes]) -> _AddedBlock:
     end = hunk.new_index + len(hunk.added)
-    return _Added(hunk.new_index, end, hunk.old_index + len(hunk.removed) - end)
+    return _AddedBlock(hunk.new_index, end, hunk.old_index + len(hunk.removed) - end)
 
 
 def _make_sources(commit: CommitSha, path: RepoPath, runs: Iterable[_Run]) -> Iterator[LineSource]:
