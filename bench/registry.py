@@ -42,6 +42,7 @@ from bench import (
     tenants,
     trust,
     trust_growth,
+    undo,
     warm,
 )
 from bench.attribution import command as attribution
@@ -107,6 +108,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "tenancy": tenancy.main,
         "tenants": tenants.main,
         "trust": trust.main,
+        "undo": undo.main,
         "warm-why": warm.main,
     }
 )
