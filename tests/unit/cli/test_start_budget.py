@@ -85,7 +85,7 @@ BUDGETS = {
     ("graph", "show"): (106, 1, 1),
     ("dupes", "index"): (100, 10, 1),
     ("rules", "trust"): (96, 1, 0),
-    ("doctor",): (147, 2, 2),
+    ("doctor",): (148, 2, 2),
     ("export",): (149, 8, 1),
     ("remote", "list"): (28, 0, 0),
 }
