@@ -256,7 +256,7 @@ _SELF_OUTCOME = lazy_pattern(
     r"binary|crate|app|cli|repo|all|tests|branch|which|and|that|now|still|also) "
     r"(?:now |still |also |all )*(?:compile[sd]?|builds|type-?checks)(?: and \w+)?(?: (?:again|now|clean|cleanly|"
     r"successfully|fine|correctly|without|on|for|with|ok)\b|\s*(?:$|[.,;!(]|and\b))"
-    r"|^(?:compiles?|builds|type-?checks) (?:clean|cleanly|successfully|fine|without|ok)\b"
+    r"|^compiles(?=[.!])|^(?:compiles?|builds|type-?checks) (?:clean|cleanly|successfully|fine|without|ok)\b"
     r"|lint-(?:clean|free)\b|types? check\b(?! ?(?:er|ing|s\b)))",
     2,
 )
@@ -518,12 +518,28 @@ def _joins(between: str, unknown_max: int) -> bool:
 
 
 _BREAKS = frozenset(
-    "either previous earlier last fail fails failed failing failure failures error errors broken break breaks "
+    "that either previous earlier last fail fails failed failing failure failures error errors broken break breaks "
     "flaky skipped skip by which who "
     "where while"
     " than via calls call param parameter argument parameters arguments context value values through function method"
     " removed deleted pass-through nil null true false".split()
 )
+_OBJECT = lazy_pattern(
+    r"\s+(?!with\b|on\b|in\b|for\b|and\b|now\b|again\b|\w+ly\b|across\b|without\b|after\b|under\b|including\b|"
+    r"both\b|too\b|"
+    r"from\b|at\b|as\b|because\b|but\b|though\b|since\b|so\b|all\b|either\b|here\b|there\b|unchanged\b|"
+    r"before\b|when\b|if\b|except\b|once\b|lint\w*\b|tests?\b|clippy\b|ci\b|checks?\b|this\b|via\b|by\b|"
+    r"to\b(?= \w+ the)|while\b|"
+    r"which\b|even\b|or\b|per\b|fine\b|ok\b|today\b|between\b|against\b|over\b|also\b|still\b|unless\b|until\b|"
+    r"apart\b|other\b|aside\b|only\b)[a-z]+",
+    2,
+)
+_AFTER_TICK = lazy_pattern(
+    r"\ufe0f?\s*(?:$|[|.,;:)(\]—–-]|pass|all\b|success|\d|clean|ok\b|green|no |done|"
+    r"both\b|[✅✓✔☑])",
+    2,
+)
+_VERB = lazy_pattern(r"\s+\w+ed\b", 2)
 _CLEAN_NOUN = lazy_pattern(r"\s+(?!and\b|with\b|now\b|on\b|in\b|for\b|after\b|again\b|across\b)[a-z]", 2)
 _TRANSITIVE = lazy_pattern(
     r"\s*(?:`|the\b|a\b|an\b|it\b|them\b|in\b(?! (?:ci|all|both|\d))|into\b|to\b|through\b|along\b|nil\b|null\b|"
@@ -536,7 +552,11 @@ _TRANSITIVE = lazy_pattern(
 def _suits(kind: StatementKind, outcome: str, after: str) -> bool:
     """Return whether an outcome can be said of a subject: a test that passes a value is not a test that passed."""
     word = outcome.lower()
-    if word in ("pass", "passes", "passing", "passed") and _TRANSITIVE.match(after):
+    if word in ("pass", "passes", "passing", "passed") and (_TRANSITIVE.match(after) or _OBJECT.match(after)):
+        return False
+    if not word[0].isalnum() and not _AFTER_TICK.match(after):
+        return False
+    if word == "successfully" and _VERB.match(after):
         return False
     if word == "clean" and _CLEAN_NOUN.match(after):
         return False
@@ -672,9 +692,10 @@ _WRITTEN_PASSIVE = lazy_pattern(
     2,
 )
 _NAMED = lazy_pattern(
-    r"(?<![\w-])(?:[Aa]dded|[Aa]dds|[Ww]rote|[Uu]pdated|"
-    r"^(?:\w+(?:\([^)]*\))?!?: ?)?[Aa]dd) (?:[\w-]+ ){0,2}`?(?:Test[A-Z]\w+|"
-    r"test_\w+)\b(?!\.\w|`? (?:helper|fixture|constant|package))"
+    r"(?<![\w-])(?:[Aa]dded|[Aa]dds|[Ww]rote|"
+    r"^(?:\w+(?:\([^)]*\))?!?: ?)?[Aa]dd) (?:[\w-]+ ){0,2}`?(?:Test[A-Z]\w+|test_\w+)"
+    r"\b(?!\.\w|`? (?:helper|fixture|constant|package))|(?<![\w-])[Uu]pdated `?(?:Test[A-Z]\w*_\w+|"
+    r"test_\w+)\b(?!\.\w)"
 )
 _NO_TEST = lazy_pattern(
     r"(?:\bno|\bwith|\bwithout|\bto|\bfor|\bof|\bin|\bfrom|\bby|\bthat|\bwhich|\bwhen|\bif|\bso|\bbecause|"
@@ -733,7 +754,9 @@ _NO_PRODUCTION = lazy_pattern(
 def _find_diff_claims(plain: str, *, may_order: bool) -> Iterator[_Claim]:
     """Yield what a sentence says about the diff: tests were written, only documents changed."""
     for found in _WRITTEN.finditer(plain):
-        if not _NO_TEST.search(found["what"]) and (found["order"] is None or may_order):
+        if not _NO_TEST.search(found["what"]) and (
+            found["order"] is None or may_order or found["order"].startswith("`")
+        ):
             yield _Claim(StatementKind.TESTS_WRITTEN, found.start(), found.end())
     for pattern, kind in (
         (_NAMED, StatementKind.TESTS_WRITTEN),
