@@ -311,7 +311,8 @@ _PAST = lazy_pattern(
 _LATER = lazy_pattern(
     r"^[^.;]{0,25}?(?<!\w)(?:except|apart from|other than|besides|aside from|if|unless|until|once|before|"
     r"only when|even though|even when|even if|because they|"
-    r"because it|since they|since it|but (?:it|they|the \w+) (?:shouldn't|don't|doesn't|fails?))(?!\w)",
+    r"because it|since they|since it|but (?:it|they|the \w+) (?:shouldn't|don't|doesn't|fails?)|"
+    r"but fails?|but not)(?!\w)",
     2,
 )
 _FILLER = frozenset(
@@ -485,7 +486,9 @@ def _is_outcome_of(subject: str, outcome: re.Match[str], plain: str, end: int) -
     is_tick = not outcome.group()[0].isalnum()
     if is_tick and (_NAMED_TEST.match(subject) or "|" in plain):
         return False
-    return _joins(plain[end : outcome.start()], 0 if is_tick else UNKNOWN_WORDS_MAX)
+    return _joins(
+        plain[end : outcome.start()], 0 if is_tick else UNKNOWN_WORDS_MAX, is_noun=outcome.group().lower() == "pass"
+    )
 
 
 def _name_subject(text: str, group: str | None) -> tuple[StatementKind, ...]:
@@ -499,7 +502,7 @@ def _name_subject(text: str, group: str | None) -> tuple[StatementKind, ...]:
     return tuple(kind for pattern, kind in _COMMAND_KINDS if pattern.search(text))[:4]
 
 
-def _joins(between: str, unknown_max: int) -> bool:
+def _joins(between: str, unknown_max: int, *, is_noun: bool) -> bool:
     """Return whether the words between a subject and an outcome only join them."""
     between = _PARENTHESES.sub(" ", between)
     if (
@@ -514,6 +517,8 @@ def _joins(between: str, unknown_max: int) -> bool:
     unknown = [word for word in words if word.lower() not in _FILLER and not _NUMBER.match(word)]
     if any(word.lower() in _BREAKS for word in unknown):
         return False
+    if words and (words[-1].lower().startswith("compil") or (is_noun and words[-1] in unknown)):
+        return False  # what compiles has not run, and a "fix pass" is not a result
     return len(unknown) <= unknown_max and (words[-1:] != ["to"] or words[-2:-1] in (["continue"], ["continues"]))
 
 
@@ -698,7 +703,7 @@ _NAMED = lazy_pattern(
     r"test_\w+)\b(?!\.\w)"
 )
 _NO_TEST = lazy_pattern(
-    r"(?:\bno|\bwith|\bwithout|\bto|\bfor|\bof|\bin|\bfrom|\bby|\bthat|\bwhich|\bwhen|\bif|\bso|\bbecause|"
+    r"(?:\black\w*|\bmissing|\bno|\bwith|\bwithout|\bto|\bfor|\bof|\bin|\bfrom|\bby|\bthat|\bwhich|\bwhen|\bif|\bso|\bbecause|"
     r"\bafter|\bbefore|\brun\w*|\bused|\bpass\w*|\bfix\w*|:|—|–)\s",
     2,
 )
@@ -717,7 +722,7 @@ _UNCHANGED = lazy_pattern(
     r"|pure(?:ly)?(?: a| an)?(?: mechanical)? (?:refactor(?:ing)?|rename|move|cleanup)|refactor(?:ing)? only|"
     r"behaviou?r[- ]preserving|"
     r"functionally unchanged|(?:maintain|preserv)(?:s|es|ed|ing) (?:all |the |its |same |existing |identical |"
-    r"current )*(?:behaviou?r|functionality))(?!\w|-)|\[NFC\]|\(NFC\)|(?<=[,:] )NFC(?=\W*$)",
+    r"current )*(?:behaviou?r|functionality))(?!\w|-)|\[NFC\]|(?<=[,:] )NFC(?=\W*$)",
     2,
 )
 _DOCS = r"(?:docs?|documentation|readmes?|comments?|docstrings?|markdown)"
