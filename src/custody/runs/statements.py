@@ -381,7 +381,7 @@ def _is_supposed(before: str) -> bool:
 _CLAUSE_END = lazy_pattern(r"[,;:—–|]|\s-\s|\)|\bbut\b|\band\b", 2)
 _ORDER = lazy_pattern(
     r"\s*(?:run|re-?run|execute|verify|check|ensure|test|confirm|fix|wait|keep|make|try|watch|see|"
-    r"validate)\s(?!s\b)",
+    r"validate)\s(?!s\b)|^\W*[⏳⏸🔄🚧❌✗⚠]",
     2,
 )
 """A command to the reader at the start of a sentence."""
@@ -410,7 +410,9 @@ _BARE = lazy_pattern(
 PARTIAL_CHARACTERS = 60
 _RATIO = lazy_pattern(r"(?<![\w/])(\d{1,6})\s?(?:/|of)\s?(\d{1,6})(?![\w/])")
 _NEEDING = lazy_pattern(
-    r"\b[1-9]\d* (?:\w+ )?(?:need|needs|fail|fails|failing|failed|failures?|broken)\b|\b\d+ tests?\W+\d+ passing\b", 2
+    r"\b[1-9]\d* (?:\w+ )?(?:need|needs|fail|fails|failing|failed|failures?|broken)\b|"
+    r"\b\d+ tests?\W+\d+ passing\b|\bone test\b",
+    2,
 )
 
 
@@ -423,13 +425,18 @@ def _is_partial(near: str) -> bool:
     return any(found[1] != found[2] for found in _RATIO.finditer(near)) or _NEEDING.search(near) is not None
 
 
-_ALL = lazy_pattern(r"\b(?:all|every|full|entire|whole|complete)\b", 2)
+_ALL = lazy_pattern(
+    r"\b(?:all|every|full|entire|whole|complete) (?:of )?(?:the |our |its |existing |unit |integration |e2e |"
+    r"\d+ |and |/ ?|\+ )*"
+    r"(?:tests?\b|(?:test )?suite|specs\b|lint\w* and tests)",
+    2,
+)
 
 
 def _is_about_all(before: str, claim: str) -> bool:
     """Return whether a claim is about all tests: ``all tests pass``, ``the whole suite passes``."""
     near = " ".join(before.split()[-4:])
-    return _ALL.search(f"{near} {claim}") is not None and "new" not in near.lower().split()
+    return _ALL.search(f"{near} {claim}") is not None
 
 
 def _find_claims(sentence: _Sentence) -> Iterator[_Claim]:
@@ -703,7 +710,8 @@ _NAMED = lazy_pattern(
     r"test_\w+)\b(?!\.\w)"
 )
 _NO_TEST = lazy_pattern(
-    r"(?:\black\w*|\bmissing|\bno|\bwith|\bwithout|\bto|\bfor|\bof|\bin|\bfrom|\bby|\bthat|\bwhich|\bwhen|\bif|\bso|\bbecause|"
+    r"(?:\black\w*|\bmissing|\bno|\bwith|\bwithout|\bto|\bfor|\bof|\bin|\bfrom|\bby|\bthat|\bwhich|\bwhen|\bif|"
+    r"\bso|\bbecause|"
     r"\bafter|\bbefore|\brun\w*|\bused|\bpass\w*|\bfix\w*|:|—|–)\s",
     2,
 )
