@@ -59,6 +59,10 @@ def _compiles(run: CommandRun) -> bool:
     return run.kind in (CommandKind.BUILD, CommandKind.TYPES) or run.runner in COMPILING
 
 
+def _passes_compiled(run: CommandRun, counted: set[CommandRun]) -> bool:
+    return _compiles(run) and run.result is RunResult.PASSED and run in counted
+
+
 def _is_lint(run: CommandRun) -> bool:
     return run.kind is CommandKind.LINT
 
@@ -120,14 +124,17 @@ def _compare_outcome(statement: TextStatement, subject: _Subject, facts: Stateme
         return _not_recorded(statement)
     counted = set(facts.counted)
     # A pass that does not count must not hide a failure.
-    runs = [
-        run
-        for run in _select_window(facts.runs, facts)
-        if run.kind in subject.own and (run.result is RunResult.FAILED or run in counted)
-    ]
+    window = _select_window(facts.runs, facts)
+    runs = [run for run in window if run.kind in subject.own and (run.result is RunResult.FAILED or run in counted)]
     for kind in sorted(subject.own, key=lambda kind: kind.value):
         last = next((run for run in reversed(runs) if run.kind is kind), None)
-        if last is not None and last.result is RunResult.FAILED:
+        if last is None or last.result is not RunResult.FAILED:
+            continue
+        # Tests that passed later were compiled, so that a failed build says nothing of what is there now.
+        is_outdated = kind is CommandKind.BUILD and any(
+            run.ended_ns > last.ended_ns and (len(subject.own) > 1 or _passes_compiled(run, counted)) for run in window
+        )
+        if not is_outdated:
             failed = f" ({last.counts.failed:,} failed)" if last.counts is not None and last.counts.failed else ""
             noun = _CHECKS_NOUNS.get(kind, subject.noun)
             record = f"the last {noun} failed{failed}: {RUN}"
