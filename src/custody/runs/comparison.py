@@ -60,7 +60,7 @@ def _compiles(run: CommandRun) -> bool:
 
 
 def _passes_compiled(run: CommandRun, counted: set[CommandRun]) -> bool:
-    return _compiles(run) and run.result is RunResult.PASSED and run in counted
+    return (_compiles(run) or run.kind is CommandKind.TEST) and run.result is RunResult.PASSED and run in counted
 
 
 def _is_lint(run: CommandRun) -> bool:

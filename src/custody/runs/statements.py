@@ -576,7 +576,9 @@ def _suits(kind: StatementKind, outcome: str, after: str) -> bool:
     ):
         return False
     if word.startswith(("0 ", "zero ", "no ", "without ")) and kind is StatementKind.TESTS_PASS:
-        return word.endswith(("failure", "failures", "error", "errors", "issues", "problems"))
+        return len(word.split()) <= 2 and word.endswith(
+            ("failure", "failures", "error", "errors", "issues", "problems")
+        )
     if word == "verified" and kind in (StatementKind.TESTS_PASS, StatementKind.CHECKS_PASS):
         return False
     if word == "green" and kind not in (
