@@ -38,7 +38,7 @@ class Shot:
 
 SHOTS = (
     Shot("overview", "/overview"),
-    Shot("review", "/changes/again/add-up"),
+    Shot("review", "/changes/again/add-up", size=(1280, 940)),
     Shot("blame", "/blame?file=src/till/tax.py"),
     Shot("why", "/why?file=src/till/tax.py&line=10", size=(1280, 1440)),
     Shot("changes", "/changes"),
