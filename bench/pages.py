@@ -6,8 +6,8 @@
 While a task runs, a page cannot respond. The bar: no task after load takes over 200 ms. A busy machine makes tasks
 longer, so the best of a few tries counts, and all are printed. Nothing here is a test.
 
-With a repository: the processor time of the service for each page, until its first answer and until it is complete, in a
-new service and again. The bar: 2 s each once the views are built, which the first row of a page may still do.
+With a repository: the processor time of the service for each page, until its first answer and until it is
+complete, in a new service and again. The bar: 2 s for the first answer, and for the whole page again.
 """
 
 import argparse
