@@ -38,7 +38,7 @@ class Shot:
 
 SHOTS = (
     Shot("overview", "/overview"),
-    Shot("review", "/changes/again/add-up", size=(1280, 940)),
+    Shot("review", "/changes/again/add-up", size=(1280, 985)),
     Shot("blame", "/blame?file=src/till/tax.py"),
     Shot("why", "/why?file=src/till/tax.py&line=10", size=(1280, 1440)),
     Shot("changes", "/changes"),
@@ -72,6 +72,9 @@ def _story() -> Iterator[Path]:
     )
     folder = Path(json.loads(told.stdout)["folder"])
     try:
+        # The demo ends with 'custody uninstall'; the pictures show a repository that is recorded.
+        again = [sys.executable, "-m", "custody", "init", "--agent", "claude-code", "--yes"]
+        subprocess.run(again, cwd=folder, capture_output=True, check=True)
         yield folder
     finally:
         shutil.rmtree(folder.parent)
