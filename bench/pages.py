@@ -135,18 +135,19 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 def _measure_service(folder: Path, pages: Sequence[str], out: TextIO, err: TextIO) -> int:
     """Print the processor time of a service for each page; return 1 when a bar was missed."""
-    rows, missed = [], False
+    missed = False
+    out.write("first answer, complete, and again: seconds of the service's processor time\n")
     try:
         with a_browser() as browser, started(folder) as service:
             for page in pages:
                 first, complete = _page_seconds(browser, service, page)
                 _, again = _page_seconds(browser, service, page)
                 missed |= first > CPU_SECONDS_MAX or again > CPU_SECONDS_MAX
-                rows.append((page, f"{first:.2f}", f"{complete:.2f}", f"{again:.2f}"))
+                out.write(f"{first:6.2f} {complete:7.2f} {again:6.2f}  {page}\n")
+                out.flush()
     except CannotBeHad as error:
         err.write(f"no page was measured: {error}\n")
         return 1
-    out.write(columns(("page", "first answer, CPU s", "complete, CPU s", "again, CPU s"), rows))
     return int(missed)
 
 
