@@ -24,12 +24,14 @@ from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import COMMITS_READ_MAX, NS, ChangeRef, SketchedChange, UnreadableChange
 from custody.dupes.app.index import index_sketched_change, sketch_changes
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
-from custody.dupes.app.select import REFS, list_change_commits, read_change_ancestry, select_changes
+from custody.dupes.app.select import REFS, read_change_ancestry, select_changes
 from custody.dupes.chance import Model, compute_duplicate_probability
+from custody.dupes.decision import PairEvidence, decide_pair
+from custody.dupes.history import Graph
 from custody.dupes.model import Category, DuplicateVerdict
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import NAMED, decide_duplicate_verdict, measure_similarities
+from custody.dupes.score import NAMED, measure_similarities
 from custody.dupes.weights import SHIPPED
 from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
 from custody.workspace.rules_in_force import load_workspace_rules
@@ -162,9 +164,18 @@ def changes_of_pairs(workspace: Workspace, pairs: Sequence[LabelledPair]) -> lis
             )
     graph = read_change_ancestry(workspace.repository, [asked.head for asked in named.values()])
     return [
-        replace(asked, commits=tuple(list_change_commits(graph, asked.base, asked.head, COMMITS_READ_MAX)))
-        for asked in named.values()
+        replace(asked, commits=tuple(list_first_parents(graph, asked.base, asked.head))) for asked in named.values()
     ]
+
+
+def list_first_parents(graph: Graph, base: CommitSha, head: CommitSha) -> list[CommitSha]:
+    """Return the commits from ``head`` down to ``base`` by first parents, newest first."""
+    commits: list[CommitSha] = []
+    commit: CommitSha | None = head
+    while commit is not None and commit != base and len(commits) < COMMITS_READ_MAX:
+        commits.append(commit)
+        commit = next(iter(graph.get(commit, ())), None)
+    return commits
 
 
 def _select_changes(
@@ -246,7 +257,8 @@ class _PairQuery:
         )
 
     def _says(self, like: ChangeMatch) -> DuplicateVerdict:
-        return decide_duplicate_verdict(like.score, like.chance, like.exact, like.shared_terms, self._rules)
+        evidence = PairEvidence(score=like.score, chance=like.chance, exact=like.exact, terms=like.shared_terms)
+        return decide_pair(evidence, self._rules).verdict
 
     def _search(self, key: PairKey) -> SearchResult:
         number = self._indexed.numbers[key]

@@ -12,6 +12,7 @@ from bench import (
     cite_registry,
     cite_sessions,
     dupes,
+    dupes_life,
     dupes_pairs,
     facts,
     first_minutes,
@@ -25,6 +26,7 @@ from bench import (
     pages,
     peers,
     real,
+    review,
     sanity,
     search,
     service,
@@ -41,6 +43,7 @@ from bench import (
     tenants,
     trust,
     trust_growth,
+    undo,
     warm,
 )
 from bench.attribution import command as attribution
@@ -84,6 +87,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "cite-near": cite_near.main,
         "cite-sessions": cite_sessions.main,
         "dupes": dupes.main,
+        "dupes-life": dupes_life.main,
         "dupes-pairs": dupes_pairs.main,
         "facts": facts.main,
         "first-minutes": first_minutes.main,
@@ -96,6 +100,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "pages": pages.main,
         "peers": peers.main,
         "real": real.main,
+        "review": review.main,
         "search": search.main,
         "service": service.main,
         "service-fuzz": service_fuzz.main,
@@ -105,6 +110,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "tenancy": tenancy.main,
         "tenants": tenants.main,
         "trust": trust.main,
+        "undo": undo.main,
         "warm-why": warm.main,
     }
 )

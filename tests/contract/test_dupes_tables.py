@@ -69,7 +69,7 @@ def test_exact_hashes_are_found_up_to_a_change(store: Store) -> None:
     assert DupesTables(store).find_exact_matches([(2**62, 0)], 2) == [(1, 0), (2, 0)]
     assert DupesTables(store).find_exact_matches([(2**62, 0), (-5, 3)], 1) == [(1, 0), (1, 3)]
     assert DupesTables(store).find_exact_matches([(2**62, 1)], 2) == []
-    assert list(DupesTables(store).pairs_by_exact()) == [(1, 2)]
+    assert list(DupesTables(store).groups_by_exact()) == [(0, (1, 2))]
 
 
 def test_changes_are_put_together_by_rare_terms(store: Store) -> None:

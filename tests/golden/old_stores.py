@@ -37,6 +37,7 @@ COMMITS = {
     "14": "f96599ac",
     "15": "4bcdfb74",
     "16": "e488a85b",
+    "17": "0ad872bf",
 }
 """The commit that made each store. A name starts with the schema's version; the rest says how it differs from the
 migrations of today."""

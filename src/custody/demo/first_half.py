@@ -130,7 +130,7 @@ QUESTIONS = (
                 f"custody dupes check main..{AGAIN} -n 1",
                 about="(1) patchbot adds what Ana already added:",
                 status=1,
-                says=("! LIKELY DUPLICATE", "'Add up a basket' (", "status    on main", "already on main"),
+                says=("! LIKELY DUPLICATE", "'Add up a basket' (", "status    already on main"),
                 lines=7,
             ),
             Command(
@@ -141,15 +141,14 @@ QUESTIONS = (
             ),
             Command(
                 f"custody dupes check {RELEASE}..{BACKPORT} -n 1",
-                about="(3) Ana backports a fix to the release, so the duplicate is intended:",
-                status=1,
-                says=("'Refuse a negative tax rate'", "backport of"),
+                about="(3) Ana backports a fix to the release, so it is no duplicate:",
+                says=("backport of: ", "'Refuse a negative tax rate'"),
                 lines=7,
             ),
             Command(
                 "custody dupes cluster --all",
                 about="Which changes should not all be merged, and which one to keep?",
-                says=("keep", "3 clusters"),
+                says=("keep", "2 clusters"),
                 only=("(2026-", "among"),
             ),
         ),

@@ -66,6 +66,7 @@ VERDICT_LOOKS: Mapping[str, SuggestionLook] = MappingProxyType(
     {
         "duplicate": SuggestionLook("! LIKELY DUPLICATE  ", "bad"),
         "competing": SuggestionLook("! LIKELY COMPETING  ", "warn"),
+        "explained": SuggestionLook("{relation}: ", "muted"),
         "related, not sure": SuggestionLook("possibly related {percent}: ", "warn"),
         "nothing": SuggestionLook("not reported {percent}: ", "muted"),
     }
@@ -136,7 +137,13 @@ def index_changes_command(  # noqa: PLR0913 - one argument for each option
 
     ranges_read = tuple(line.strip() for line in from_file or () if line.strip() and not line.startswith("#"))
     request = IndexRequest(
-        refs=refs, ranges=ranges + ranges_read, commits=not no_commits, workers=workers, backend=backend, rebuild=anew
+        refs=refs,
+        ranges=ranges + ranges_read,
+        commits=not no_commits,
+        workers=workers,
+        backend=backend,
+        rebuild=anew,
+        needs_match=bool(refs),
     )
     report = dupes_index(open_command_workspace(ctx, repo), request)
     return print_command_report(report, _render_index(report), as_json=as_json)
@@ -309,8 +316,8 @@ def _render_verdict_title(evidence: DupesEvidence, screen: Screen) -> Iterator[T
     """Yield the verdict and the name of the other change; on a narrow screen in several lines."""
     look = VERDICT_LOOKS[evidence.says]
     percent = f"({_format_percent(evidence.chance)})"
-    words, name = look.words.format(percent=percent), _name_change(evidence.other)
-    after = "" if "{percent}" in look.words else f" {percent}"
+    words, name = look.words.format(percent=percent, relation=_name_relation(evidence)), _name_change(evidence.other)
+    after = f" {percent}" if look.words.startswith("!") else ""
     if not screen.is_terminal or text_columns(f"{words}{name}{after}") <= screen.columns:
         yield (StyledText(words, look.role), name, after)
         return
@@ -325,6 +332,13 @@ def _render_verdict_title(evidence: DupesEvidence, screen: Screen) -> Iterator[T
     yield from (f"{' ' * WRAP_INDENT}{line}" for line in rest)
 
 
+def _name_relation(evidence: DupesEvidence) -> str:
+    """Return why two changes are not duplicates: the answer of a person, or their most important relation."""
+    if evidence.answer is not None:
+        return f"{evidence.answer.answer}, answered by {evidence.answer.actor}"
+    return evidence.relations[0].relation if evidence.relations else "not a duplicate"
+
+
 def _list_suggestion_rows(evidence: DupesEvidence) -> Iterator[tuple[str, str]]:
     """Yield where the changes are equal, what they share, and how they relate, each row with its label."""
     overlap = evidence.overlap
@@ -336,8 +350,11 @@ def _list_suggestion_rows(evidence: DupesEvidence) -> Iterator[tuple[str, str]]:
             yield "here", f"{_format_place(place.path, place.line, place.lines)}{removed}"
             yield "there", f"{_format_place(place.other_path, place.other_line, place.lines)}{removed}"
         yield "same", "; ".join(_list_shared_facts(overlap))
-    place_now = "on main" if evidence.other.on_main else "not on main"
-    yield "status", f"{place_now}, last commit {evidence.other.opened[:DAY_LENGTH]}"
+    yield "status", f"{_name_status(evidence.other)}, last commit {evidence.other.opened[:DAY_LENGTH]}"
+    if evidence.answer is not None:
+        answer = evidence.answer
+        dispute = ", an earlier answer disagrees" if answer.disputed else ""
+        yield "answer", f"{answer.answer}, by {answer.actor} on {answer.at[:DAY_LENGTH]}{dispute}"
     for relation in evidence.relations:
         yield "relation", f"{relation.relation}: {relation.why}"
 
@@ -422,9 +439,17 @@ def _render_label(report: DupesLabelReport) -> Iterator[str]:
         yield f"{report.answers} of {report.needed} answers needed to calibrate probabilities"
 
 
+def _name_status(change: ChangeRefReport) -> str:
+    if change.on_main:
+        return "already on main"
+    if change.merged:
+        return f"merged as {change.merged[:NAME_DIGITS]}"
+    return change.state if change.state == "closed" else "not on main"
+
+
 def _format_change_ref(change: ChangeRefReport) -> str:
     name = f" {change.name}" if change.name else ""
-    on_main = ", on main" if change.on_main else ""
+    on_main = ", on main" if change.on_main else f", {change.state}" if change.state in ("merged", "closed") else ""
     return f"{change.head[:SHORT_DIGITS]}{name} '{change.title}' ({change.opened[:DAY_LENGTH]}{on_main})"
 
 

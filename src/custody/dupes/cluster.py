@@ -1,10 +1,10 @@
 """Clusters of changes, made from links between pairs so that one weak link cannot join two clusters.
 
-Changes that are the same change form a group, since sameness is transitive. Linked groups form a component, and a
-component is split into stars. The group with the most links is the center. Its star has the groups linked to it, except
-those that are linked more strongly to others. Further groups join if they are linked to enough of the star. The rest is
-split in the same way. So every member of a cluster is linked to the center or to a good share of the star, never only
-to the end of a chain.
+Changes that are called duplicates form a group, so that a cluster has every duplicate of its changes. Linked groups
+form a component, and a component is split into stars. The group with the most links is the center. Its star has the
+groups linked to it, except those that are linked more strongly to others. Further groups join if they are linked to
+enough of the star. The rest is split in the same way. So every group of a cluster is linked to the center or to a good
+share of the star, never only to the end of a chain.
 """
 
 import math
@@ -25,12 +25,13 @@ LINKS_SHARE_MIN = 0.5
 
 
 class PairLink(Struct, frozen=True):
-    """The category of two changes, and the strength of the link from 0 to 1."""
+    """The category of two changes, the strength of the link from 0 to 1, and whether they are called duplicates."""
 
     a: int
     b: int
     category: Category
     strength: float
+    is_duplicate: bool = False
 
 
 class Cluster(Struct, frozen=True):
@@ -51,7 +52,7 @@ class Clusters(Struct, frozen=True):
 def clusters_from_links(links: Iterable[PairLink], rules: DedupeRules) -> Clusters:
     """Make clusters from links; their order does not matter."""
     used = [link for link in links if link.category.value in rules.cluster_categories and link.a != link.b]
-    groups = _Groups(link for link in used if link.category is Category.SAME_CHANGE)
+    groups = _Groups(link for link in used if link.is_duplicate or link.category is Category.SAME_CHANGE)
     for link in used:
         groups.add_changes(link.a, link.b)
     strengths = _collect_link_strengths(used, groups)
@@ -62,7 +63,7 @@ def clusters_from_links(links: Iterable[PairLink], rules: DedupeRules) -> Cluste
 
 
 class _Groups:
-    """Groups of changes that are the same change (union-find); the smallest change names the group."""
+    """Groups of changes that are called duplicates (union-find); the smallest change names the group."""
 
     def __init__(self, same: Iterable[PairLink]) -> None:
         self._above: dict[int, int] = {}

@@ -43,6 +43,7 @@ def is_comment_line(path: str, line: str) -> bool:
 CHANNELS: tuple[Channel | None, ...] = (None, *Channel)
 KINDS = tuple(ExactKind(channel, variant) for channel in CHANNELS for variant in HashVariant)
 """Every kind of exact hash; the index stores a kind by its position, so new kinds go to the end."""
+KIND_NUMBERS: Mapping[ExactKind, int] = MappingProxyType({kind: number for number, kind in enumerate(KINDS)})
 STORED = tuple(kind for kind in KINDS if kind.variant is not HashVariant.INVERTED)
 """The kinds in the index; the inverted hash of a revert is looked up among the plain hashes."""
 

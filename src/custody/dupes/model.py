@@ -28,20 +28,51 @@ class DuplicateVerdict(Enum):
 
     DUPLICATE = "duplicate"
     COMPETING = "competing"
+    EXPLAINED = "explained"
+    """A relation explains why the two are similar, or a person denied that they are duplicates."""
     UNSURE = "related, not sure"
     NOTHING = "nothing"
 
 
 class Relation(Enum):
-    """How a change relates to another beyond similarity."""
+    """How a change relates to another beyond similarity; each has a name in both directions."""
 
-    BACKPORT_OF = "backport of"
-    REVERT_OF = "revert of"
-    RELAND_OF = "reland of"
+    MERGE_OF = "merge of"
+    MERGED_AS = "already merged as"
     STACKED_ON = "stacked on"
+    BASE_OF = "base of"
+    REVERT_OF = "revert of"
+    REVERTED_BY = "reverted by"
+    RELAND_OF = "reland of"
+    RELANDED_AS = "relanded as"
+    BACKPORT_OF = "backport of"
+    BACKPORTED_AS = "backported as"
+    REPLACES = "replaces"
+    REPLACED_BY = "replaced by"
     SUPERSET_OF = "superset of"
     SUBSET_OF = "subset of"
-    ALREADY_ON_MAIN = "already on main"
+    SERIES_WITH = "in a series with"
+    SHARES_COMMITS = "shares commits with"
+
+    @property
+    def reverse(self) -> "Relation":
+        """The same relation as the other change has it."""
+        return _REVERSES.get(self, self)
+
+
+_REVERSES = {
+    relation: reverse
+    for forth, back in (
+        (Relation.MERGE_OF, Relation.MERGED_AS),
+        (Relation.STACKED_ON, Relation.BASE_OF),
+        (Relation.REVERT_OF, Relation.REVERTED_BY),
+        (Relation.RELAND_OF, Relation.RELANDED_AS),
+        (Relation.BACKPORT_OF, Relation.BACKPORTED_AS),
+        (Relation.REPLACES, Relation.REPLACED_BY),
+        (Relation.SUPERSET_OF, Relation.SUBSET_OF),
+    )
+    for relation, reverse in ((forth, back), (back, forth))
+}
 
 
 UNCHANGED = TouchedFacts()
@@ -99,6 +130,8 @@ class ChangeDescription(Struct, frozen=True, kw_only=True):
     messages: tuple[str, ...] = ()
     author: str = ""
     commits: tuple[CommitSha, ...] = ()
+    origins: tuple[str, ...] = ()
+    """Author, time and subject of its commits: an amended, rebased or picked commit keeps them."""
 
     def select_channels(self, *channels: Channel) -> tuple[ChangedPiece, ...]:
         """Return the pieces in these channels."""
@@ -131,14 +164,16 @@ class ExactKind(Struct, frozen=True):
 class Signature(Struct, frozen=True, kw_only=True):
     """A change in about a kilobyte: enough to find and compare it.
 
-    ``prod_hash`` and ``whole_hash`` are prefixes of the exact hashes. ``minhash``, ``intent`` and ``structure`` are
+    ``prod_hash`` and ``whole_hash`` are prefixes of the exact hashes, ``inverse_hash`` is that of the change which
+    reverts this one. ``minhash``, ``intent`` and ``structure`` are
     MinHash signatures of production code, tests and documents; None if the change has none. The sets hold 32-bit
     hashes. ``references`` are the issues that it closes. ``commits`` are its commits, ``picked`` and ``reverted`` those
-    that its messages name, all as prefixes.
+    that its messages name, all as prefixes; ``origins`` are hashes of what its commits keep when they are rewritten.
     """
 
     prod_hash: int | None = None
     whole_hash: int | None = None
+    inverse_hash: int | None = None
     minhash: bytes | None = None
     intent: bytes | None = None
     structure: bytes | None = None
@@ -160,6 +195,7 @@ class Signature(Struct, frozen=True, kw_only=True):
     commits: frozenset[int] = frozenset()
     picked: frozenset[int] = frozenset()
     reverted: frozenset[int] = frozenset()
+    origins: frozenset[int] = frozenset()
     is_bot: bool = False
     is_release: bool = False
 
@@ -180,13 +216,17 @@ Similarities = Mapping[str, float | None]
 
 
 class PairScore(Struct, frozen=True):
-    """Scores of a pair by the names of document 002, its category and the rule that decided."""
+    """Scores of a pair by the names of document 002, its category and the rule that decided.
+
+    ``is_routine`` marks two changes of dependency bots or two releases: they are similar, and no duplicates.
+    """
 
     similarities: Similarities
     prod_score: float
     final_score: float
     category: Category
     rule: str
+    is_routine: bool = False
 
     def __hash__(self) -> int:
         return hash_struct(self, but=("similarities",))
@@ -214,7 +254,11 @@ class DuplicateChance(Struct, frozen=True):
 
 
 class ChangeSummary(Struct, frozen=True, kw_only=True):
-    """An indexed change without its signature; ``id`` grows with the order of indexing."""
+    """An indexed change without its signature; ``id`` grows with the order of indexing.
+
+    ``author`` wrote its first commit. ``merged`` is the commit of main that merged it, empty without one. A later push
+    of the same pull request or branch supersedes it; ``superseded_by`` is the id of that push, or 0.
+    """
 
     id: int
     base: CommitSha
@@ -223,6 +267,22 @@ class ChangeSummary(Struct, frozen=True, kw_only=True):
     title: str
     opened_ns: int
     on_main: bool
+    author: str = ""
+    target: str = ""
+    state: str = "open"
+    merged: str = ""
+    superseded_by: int = 0
+
+
+NO_COMMIT = CommitSha("")
+"""The base of a change without one."""
+
+
+class ChangeEnds(Struct, frozen=True):
+    """Base and head of a change."""
+
+    base: str
+    head: str
 
 
 class ChangeRow(ChangeSummary, frozen=True, kw_only=True):

@@ -22,13 +22,13 @@ _SETS = (
     "context",
     "words",
 )
-_IDS = ("references", "commits", "picked", "reverted")
+_IDS = ("references", "commits", "picked", "reverted", "origins")
 _MINHASHES = ("minhash", "intent", "structure")
 _HEAD = struct.Struct(f"<{len(_MINHASHES) + len(_SETS) + len(_IDS)}H")
 """Bytes of each MinHash, and words of each set and each list of ids."""
-_FIXED = struct.Struct("<qqIIIIB")
+_FIXED = struct.Struct("<qqqIIIIB")
 """The exact hashes, the counts, the flags."""
-_BOT, _RELEASE, _PRODUCTION, _WHOLE = 1, 2, 4, 8
+_BOT, _RELEASE, _PRODUCTION, _WHOLE, _INVERSE = 1, 2, 4, 8, 16
 _COUNT_MAX = 2**32 - 1
 
 
@@ -43,6 +43,7 @@ def pack_signature(signature: Signature) -> bytes:
         + _RELEASE * signature.is_release
         + _PRODUCTION * (signature.prod_hash is not None)
         + _WHOLE * (signature.whole_hash is not None)
+        + _INVERSE * (signature.inverse_hash is not None)
     )
     counts = (signature.added, signature.removed, signature.prod_changed, signature.renamed)
     return b"".join(
@@ -51,6 +52,7 @@ def pack_signature(signature: Signature) -> bytes:
             _FIXED.pack(
                 signature.prod_hash or 0,
                 signature.whole_hash or 0,
+                signature.inverse_hash or 0,
                 *(min(count, _COUNT_MAX) for count in counts),
                 flags,
             ),
@@ -64,7 +66,7 @@ def unpack_signature(data: bytes) -> Signature:
     """Return the signature that ``pack_signature`` packed; raises ``StoreError`` if the bytes are damaged."""
     try:
         lengths = _HEAD.unpack_from(data)
-        production, whole, added, removed, changed, renamed, flags = _FIXED.unpack_from(data, _HEAD.size)
+        production, whole, inverse, added, removed, changed, renamed, flags = _FIXED.unpack_from(data, _HEAD.size)
         at = _HEAD.size + _FIXED.size
         minhashes: list[bytes | None] = []
         for length in lengths[: len(_MINHASHES)]:
@@ -84,10 +86,11 @@ def unpack_signature(data: bytes) -> Signature:
     prod_lines, lines, identifiers, prod_files, files, symbols, exports, imports, context, message_words = (
         BottomSketch(part[0], part[1:]) if part else EMPTY_SKETCH for part in parts[: len(_SETS)]
     )
-    references, commits, picked, reverted = (frozenset(part) for part in parts[len(_SETS) :])
+    references, commits, picked, reverted, origins = (frozenset(part) for part in parts[len(_SETS) :])
     return Signature(
         prod_hash=production if flags & _PRODUCTION else None,
         whole_hash=whole if flags & _WHOLE else None,
+        inverse_hash=inverse if flags & _INVERSE else None,
         minhash=minhashes[0],
         intent=minhashes[1],
         structure=minhashes[2],
@@ -105,6 +108,7 @@ def unpack_signature(data: bytes) -> Signature:
         commits=commits,
         picked=picked,
         reverted=reverted,
+        origins=origins,
         added=added,
         removed=removed,
         prod_changed=changed,

@@ -48,7 +48,18 @@ class EvidenceRow(Struct, frozen=True):
     body: str
 
 
-_CHANGE = "id, repo, base, head, name, title, opened_ns, on_main, version, signature"
+_CHANGE = (
+    "id, repo, base, head, name, title, opened_ns, on_main, version, signature,"
+    " author, target, state, merged, superseded_by"
+)
+
+
+NAME_CHARS_MAX = 1_000
+"""Characters of a name or title that a list reads."""
+_SUMMARY = (
+    f"id, base, head, substr(name, 1, {NAME_CHARS_MAX}), substr(title, 1, {NAME_CHARS_MAX}),"
+    " opened_ns, on_main, author, target, state, merged, superseded_by"
+)
 
 
 class DupesTables:
@@ -74,6 +85,11 @@ class DupesTables:
         rows = self._db.rows("SELECT base, head FROM dupe_change WHERE repo = ?", (repo,))
         return {(str(base), str(head)) for base, head in rows}
 
+    def list_heads(self, repo: str) -> list[tuple[int, str, bool]]:
+        """Return id and head of every indexed change of a repository, and whether it is a commit of main."""
+        rows = self._db.rows("SELECT id, head, on_main FROM dupe_change WHERE repo = ? ORDER BY id", (repo,))
+        return [(integer_from_sql(id_), str(head), bool(on_main)) for id_, head, on_main in rows]
+
     def has(self, repo: str, base: str, head: str) -> bool:
         """Return whether a change is indexed."""
         return self.find(repo, base, head) is not None
@@ -93,6 +109,7 @@ class DupesTables:
         row = (
             *(change.id, change.repo, change.base, change.head, change.name, change.title),
             *(change.opened_ns, int(change.on_main), change.version, change.signature),
+            *(change.author, change.target, change.state, change.merged, change.superseded_by),
         )
         self._db.run(f"INSERT INTO dupe_change ({_CHANGE}) VALUES ({', '.join('?' * len(row))})", row)
         self._db.run_for_each(
@@ -109,7 +126,7 @@ class DupesTables:
 
     def forget(self) -> None:
         """Delete the whole index, except stored evidence."""
-        for table in ("dupe_change", "dupe_exact", "dupe_post", "dupe_term", "dupe_unread"):
+        for table in ("dupe_change", "dupe_name", "dupe_exact", "dupe_post", "dupe_term", "dupe_unread"):
             self._db.run(f"DELETE FROM {table}")
 
     def changes(self, ids: Iterable[int]) -> dict[int, ChangeRow]:
@@ -147,6 +164,61 @@ class DupesTables:
             for row in self._db.rows(f"SELECT {_CHANGE} FROM dupe_change WHERE name = ? ORDER BY id", (name,))
         ]
 
+    # --- the life of changes ------------------------------------------------------------------------------------------
+
+    def list_names(self, repo: str) -> dict[str, int]:
+        """Return the change that each ref named last."""
+        rows = self._db.rows("SELECT name, change FROM dupe_name WHERE repo = ? ORDER BY name", (repo,))
+        return {str(name): integer_from_sql(change) for name, change in rows}
+
+    def find_named(self, repo: str, name: str) -> list[ChangeRow]:
+        """Return the change that a ref named last; empty if the ref is unknown."""
+        rows = self._db.rows(
+            f"SELECT {_CHANGE} FROM dupe_change WHERE id ="
+            " (SELECT change FROM dupe_name WHERE dupe_name.repo = ? AND dupe_name.name = ?)",
+            (repo, name),
+        )
+        return [_change_row_from_sql(row) for row in rows]
+
+    def list_names_of(self, changes: Iterable[int]) -> dict[int, list[str]]:
+        """Return the refs that named each of these changes last."""
+        names: dict[int, list[str]] = {}
+        for batch in _batch_sql_values(list(changes)):
+            for change, name in self._db.rows(
+                f"SELECT change, name FROM dupe_name WHERE change IN ({_make_sql_placeholders(batch)}) ORDER BY name",
+                batch,
+            ):
+                names.setdefault(integer_from_sql(change), []).append(str(name))
+        return names
+
+    def put_name(self, repo: str, name: str, change: int) -> None:
+        """Store that a ref names a change."""
+        self._db.run(
+            "INSERT INTO dupe_name (repo, name, change) VALUES (?, ?, ?)"
+            " ON CONFLICT (repo, name) DO UPDATE SET change = excluded.change",
+            (repo, name, change),
+        )
+
+    def put_life(self, change: int, *, state: str, merged: str, superseded_by: int) -> None:
+        """Store the state of a change."""
+        self._db.run(
+            "UPDATE dupe_change SET state = ?, merged = ?, superseded_by = ? WHERE id = ?",
+            (state, merged, superseded_by, change),
+        )
+
+    def list_lives(self, repo: str) -> list[ChangeSummary]:
+        """Return every change of a repository that is not a commit of main."""
+        rows = self._db.rows(f"SELECT {_SUMMARY} FROM dupe_change WHERE repo = ? AND on_main = 0 ORDER BY id", (repo,))
+        return [_change_summary_from_sql(row) for row in rows]
+
+    def list_squashed(self, repo: str) -> list[tuple[str, str]]:
+        """Return head and title of the commits of main whose title may name a pull request."""
+        rows = self._db.rows(
+            "SELECT head, title FROM dupe_change WHERE repo = ? AND on_main = 1 AND title LIKE '%(#%)' ORDER BY id",
+            (repo,),
+        )
+        return [(str(head), str(title)) for head, title in rows]
+
     # --- search -------------------------------------------------------------------------------------------------------
 
     def find_exact_matches(self, hashes: Sequence[tuple[int, int]], until: int) -> list[tuple[int, int]]:
@@ -179,10 +251,13 @@ class DupesTables:
         pairs = ", ".join("(?, ?)" for _ in weights)
         values = [value for pair in weights.items() for value in pair]
         rows = self._db.rows(
-            f"WITH query (term, weight) AS (VALUES {pairs})"
-            " SELECT change, sum(weight) AS shared, count(*) FROM query JOIN dupe_post ON dupe_post.term = query.term"
-            f" WHERE change <= ? GROUP BY change ORDER BY shared DESC, change LIMIT {int(limit)}",
-            (*values, until),
+            f"WITH query (term, weight) AS (VALUES {pairs}), best (change, shared, terms) AS"
+            " (SELECT change, sum(weight) AS shared, count(*) FROM query JOIN dupe_post ON dupe_post.term = query.term"
+            f" WHERE change <= ? GROUP BY change ORDER BY shared DESC, change LIMIT {2 * int(limit)})"
+            " SELECT change, shared, terms FROM best JOIN dupe_change ON dupe_change.id = best.change"
+            " WHERE superseded_by = 0 OR superseded_by > ?"
+            f" ORDER BY shared DESC, change LIMIT {int(limit)}",
+            (*values, until, until),
         )
         return [
             SharedTerms(integer_from_sql(change), int(str(shared)), integer_from_sql(terms))
@@ -209,13 +284,20 @@ class DupesTables:
             (changes_max,),
         )
 
-    def pairs_by_exact(self) -> Iterator[tuple[int, ...]]:
-        """Yield the changes of every exact hash that several share."""
-        yield from self._groups(
-            "SELECT hash, change FROM dupe_exact WHERE (hash, kind) IN"
-            " (SELECT hash, kind FROM dupe_exact GROUP BY hash, kind HAVING count(*) > 1) ORDER BY hash, change",
+    def groups_by_exact(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yield the kind and the changes of every exact hash that several share."""
+        rows = self._db.rows(
+            "SELECT hash, kind, change FROM dupe_exact WHERE (hash, kind) IN"
+            " (SELECT hash, kind FROM dupe_exact GROUP BY hash, kind HAVING count(*) > 1) ORDER BY hash, kind, change",
             (),
         )
+        for (_, kind), group in groupby(rows, key=itemgetter(0, 1)):
+            yield integer_from_sql(kind), tuple(integer_from_sql(change) for _, _, change in group)
+
+    def list_evidence_pairs(self) -> list[tuple[str, str]]:
+        """Return the heads of every pair with stored evidence."""
+        rows = self._db.rows("SELECT DISTINCT head, other FROM dupe_evidence ORDER BY head, other")
+        return [(str(head), str(other)) for head, other in rows]
 
     def _groups(self, sql: str, values: Sequence[int]) -> Iterator[tuple[int, ...]]:
         for _, rows in groupby(self._db.rows(sql, values), key=itemgetter(0)):
@@ -266,7 +348,8 @@ class DupesTables:
 
 
 def _change_row_from_sql(row: Row) -> ChangeRow:
-    id_, repo, base, head, name, title, opened_ns, on_main, version, signature = row
+    id_, repo, base, head, name, title, opened_ns, on_main, version, signature, *life = row
+    author, target, state, merged, superseded_by = life
     return ChangeRow(
         id=integer_from_sql(id_),
         repo=str(repo),
@@ -278,6 +361,11 @@ def _change_row_from_sql(row: Row) -> ChangeRow:
         on_main=bool(on_main),
         version=str(version),
         signature=bytes_from_sql(signature),
+        author=str(author),
+        target=str(target),
+        state=str(state),
+        merged=str(merged),
+        superseded_by=integer_from_sql(superseded_by),
     )
 
 
@@ -291,7 +379,7 @@ def _make_sql_placeholders(values: Sequence[int]) -> str:
 
 INDEX_TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "dupe_change": ("id, repo, base, head, name, title, opened_ns, on_main, version, signature", ("id",)),
+        "dupe_change": (_CHANGE, ("id",)),
         "dupe_exact": ("hash, kind, change", ("hash", "kind", "change")),
         "dupe_post": ("term, change", ("term", "change")),
     }
@@ -396,10 +484,6 @@ def _index_value_from_json(value: Json) -> SqlValue:
 # The index of changes as a list of pages, without signatures.
 
 
-NAME_CHARS_MAX = 1_000
-"""Characters of a name or title that a list reads."""
-
-
 class ChangeList:
     """Reads pages of indexed changes, with names and titles cut to ``NAME_CHARS_MAX`` characters."""
 
@@ -407,14 +491,15 @@ class ChangeList:
         self._db = store.db
 
     def list_page(self, *, before: int | None, limit: int, landed: bool | None, text: str = "") -> list[ChangeSummary]:
-        """Return the newest changes before ``before``, on main or open, with ``text`` in title, name or head."""
+        """Return the newest changes before ``before``, on main or open, with ``text`` in title, name or head.
+
+        An open change is neither merged nor closed nor superseded by a later push.
+        """
         where, values = _make_change_filter(landed, text)
         if before is not None:
             where, values = f"{where} AND id < ?", (*values, before)
         rows = self._db.rows(
-            f"SELECT id, base, head, substr(name, 1, {NAME_CHARS_MAX}), substr(title, 1, {NAME_CHARS_MAX}),"
-            f" opened_ns, on_main FROM dupe_change WHERE {where} ORDER BY id DESC LIMIT {int(limit)}",
-            values,
+            f"SELECT {_SUMMARY} FROM dupe_change WHERE {where} ORDER BY id DESC LIMIT {int(limit)}", values
         )
         return [_change_summary_from_sql(row) for row in rows]
 
@@ -426,7 +511,7 @@ class ChangeList:
 
 
 def _change_summary_from_sql(row: Row) -> ChangeSummary:
-    id_, base, head, name, title, opened_ns, on_main = row
+    id_, base, head, name, title, opened_ns, on_main, author, target, state, merged, superseded_by = row
     return ChangeSummary(
         id=integer_from_sql(id_),
         base=CommitSha(str(base)),
@@ -435,6 +520,11 @@ def _change_summary_from_sql(row: Row) -> ChangeSummary:
         title=str(title),
         opened_ns=integer_from_sql(opened_ns),
         on_main=bool(on_main),
+        author=str(author),
+        target=str(target),
+        state=str(state),
+        merged=str(merged),
+        superseded_by=integer_from_sql(superseded_by),
     )
 
 
@@ -442,8 +532,10 @@ def _make_change_filter(landed: bool | None, text: str) -> tuple[str, tuple[int 
     """Return the condition of a list and its values; ``%`` and ``_`` in ``text`` are literal."""
     where = "1 = 1"
     values: tuple[int | str, ...] = ()
-    if landed is not None:
-        where, values = f"{where} AND on_main = ?", (int(landed),)
+    if landed is True:
+        where = f"{where} AND on_main = 1"
+    elif landed is False:
+        where = f"{where} AND on_main = 0 AND state = 'open' AND superseded_by = 0"
     if text:
         pattern = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
         columns = " OR ".join(f"lower({column}) LIKE ? ESCAPE '!'" for column in ("title", "name", "head"))

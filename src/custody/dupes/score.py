@@ -9,8 +9,6 @@ from msgspec import Struct
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import (
     Category,
-    DuplicateChance,
-    DuplicateVerdict,
     ExactKind,
     HashVariant,
     PairScore,
@@ -26,8 +24,6 @@ Verdict = tuple[Category, str]
 
 SAME_CHANGE_LINES_MIN = 0.5
 """The least share of literally equal lines of SAME_CHANGE: masked numbers make all version bumps equal."""
-EVIDENCE_TERMS_MIN = 3
-"""Minimum number of shared rare terms to suggest a change; an exact match needs none."""
 _PRODUCTION = ("prod_minhash_sim", "prod_exports_sim", "prod_symbols_sim", "prod_files_sim", "prod_imports_sim")
 
 
@@ -43,7 +39,8 @@ def score_pair(
     )
     verdict = _decide_exact_match(a, b, exact) or next(_decide_category(a, b, similarities, production, final, rules))
     category, rule = verdict
-    return PairScore(similarities, production, final, category, rule)
+    is_routine = category is Category.NOT_RELATED and _is_routine_pair(a, b)
+    return PairScore(similarities, production, final, category, rule, is_routine)
 
 
 def score_production_code(similarities: Similarities, rules: DedupeRules) -> float:
@@ -68,13 +65,17 @@ def _decide_category(
 ) -> Iterator[Verdict]:
     """Yield the categories that hold, in the order of document 002; the first one decides."""
     yield from _decide_same_change(similarities, rules)
-    if (a.is_bot and b.is_bot) or (a.is_release and b.is_release):
+    if _is_routine_pair(a, b):
         yield Category.NOT_RELATED, "both are routine changes of bots or releases"
     yield from _decide_same_feature(similarities, production, rules)
     yield from _decide_competing_change(similarities, production, rules)
     if final >= rules.related_final_min:
         yield Category.RELATED, f"final score {final:.2f}, at least {rules.related_final_min:g}"
     yield Category.NOT_RELATED, f"final score {final:.2f}, below {rules.related_final_min:g}"
+
+
+def _is_routine_pair(a: Signature, b: Signature) -> bool:
+    return (a.is_bot and b.is_bot) or (a.is_release and b.is_release)
 
 
 def _decide_exact_match(a: Signature, b: Signature, exact: Collection[ExactKind]) -> Verdict | None:
@@ -206,45 +207,6 @@ _MEASURES: Mapping[str, Callable[[Signature, Signature], float | None]] = Mappin
         "references_sim": _compare_issue_references,
     }
 )
-
-
-# Verdicts about a pair; they are advice.
-
-
-REPORTED = frozenset((DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING, DuplicateVerdict.UNSURE))
-"""Verdicts that become suggestions."""
-
-_BY_CATEGORY = {
-    Category.SAME_CHANGE: DuplicateVerdict.DUPLICATE,
-    Category.SAME_FEATURE: DuplicateVerdict.DUPLICATE,
-    Category.COMPETING_IMPLEMENTATION: DuplicateVerdict.COMPETING,
-    Category.RELATED: DuplicateVerdict.UNSURE,
-    Category.NOT_RELATED: DuplicateVerdict.NOTHING,
-}
-
-
-def decide_duplicate_verdict(
-    score: PairScore, chance: DuplicateChance, exact: Collection[ExactKind], terms: int, rules: DedupeRules
-) -> DuplicateVerdict:
-    """Return the verdict of the category; the fitted profile raises or lowers it by the probability.
-
-    ``terms`` is the number of rare terms that both share: with too few, only an exact match is reported.
-    """
-    verdict = _BY_CATEGORY[score.category]
-    if exact and score.category is Category.SAME_CHANGE:
-        return verdict
-    if terms < EVIDENCE_TERMS_MIN:
-        return DuplicateVerdict.NOTHING
-    if rules.profile == "document":
-        return verdict
-    if chance.low >= rules.flag_low_min:
-        return DuplicateVerdict.COMPETING if verdict is DuplicateVerdict.COMPETING else DuplicateVerdict.DUPLICATE
-    if (
-        verdict in (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
-        or chance.probability >= rules.unsure_chance_min
-    ):
-        return DuplicateVerdict.UNSURE
-    return DuplicateVerdict.NOTHING
 
 
 # Terms by which changes are indexed and searched, and their weights: rare terms weigh most.

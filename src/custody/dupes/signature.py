@@ -23,8 +23,8 @@ from custody.dupes.model import (
 from custody.dupes.relations import (
     MessageReferences,
     find_message_references,
-    is_bot_change_author,
     is_release_title,
+    is_routine_bot,
     strip_commit_pointers,
 )
 from custody.dupes.rules import DedupeRules
@@ -39,11 +39,12 @@ from custody.sketch.tokens import (
     tokenize_text,
 )
 
-SIGNATURE_VERSION = f"1.{FACTS_VERSION}.{MINHASH_VERSION}"
+SIGNATURE_VERSION = f"2.{FACTS_VERSION}.{MINHASH_VERSION}"
 """The version of signatures: changes with this module, the facts and MinHash, and then the index is rebuilt."""
 
 PRODUCTION = ExactKind(Channel.PRODUCTION, HashVariant.PLAIN)
 WHOLE = ExactKind(None, HashVariant.PLAIN)
+INVERSE = ExactKind(None, HashVariant.INVERTED)
 
 SCORED = (Channel.PRODUCTION, Channel.TESTS, Channel.DOCS)
 """The channels that are compared; meta, generated and vendored files are not."""
@@ -126,10 +127,14 @@ class _SketchInput:
     def signature(self, exact: Mapping[str, str]) -> Signature:
         """Return the signature."""
         change = self._change
-        production, whole = exact.get(str(PRODUCTION)), exact.get(str(WHOLE))
+        production, whole, inverse = (
+            None if (digest := exact.get(str(kind))) is None else key_from_exact_hash(digest)
+            for kind in (PRODUCTION, WHOLE, INVERSE)
+        )
         return Signature(
-            prod_hash=None if production is None else key_from_exact_hash(production),
-            whole_hash=None if whole is None else key_from_exact_hash(whole),
+            prod_hash=production,
+            whole_hash=whole,
+            inverse_hash=inverse,
             minhash=self._minhash,
             intent=self._intent_minhash,
             structure=compute_minhash(self._structure, INTENT_VALUES),
@@ -157,7 +162,8 @@ class _SketchInput:
             commits=frozenset(map(commit_sha_to_number, change.commits[:COMMITS_MAX])),
             picked=frozenset(map(commit_sha_to_number, self._references.picked)),
             reverted=frozenset(map(commit_sha_to_number, self._references.reverted)),
-            is_bot=is_bot_change_author(change.author),
+            origins=frozenset(hash32("origin", origin) for origin in change.origins[:COMMITS_MAX]),
+            is_bot=is_routine_bot(change.author),
             is_release=is_release_title(change.title),
         )
 

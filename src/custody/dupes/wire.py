@@ -41,7 +41,10 @@ class DupesIndexReport(Report, frozen=True, kw_only=True, tag="dupes-index"):
 
 
 class ChangeRefReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A change from ``base`` to ``head``; ``name`` is its ref or range, if any."""
+    """A change from ``base`` to ``head``; ``name`` is its ref or range, if any.
+
+    ``state`` is open, closed or merged; ``merged`` is the commit of main that merged it. Both are empty if unknown.
+    """
 
     base: str
     head: str
@@ -49,6 +52,9 @@ class ChangeRefReport(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     opened: str
     on_main: bool
+    author: str = ""
+    state: str = ""
+    merged: str = ""
 
 
 class AccountLine(msgspec.Struct, frozen=True):
@@ -64,6 +70,15 @@ class RelationReport(msgspec.Struct, frozen=True):
 
     relation: str
     why: str
+
+
+class AnswerReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The last answer of a person about a pair; ``disputed`` says that an earlier one disagrees."""
+
+    answer: str
+    actor: str
+    at: str
+    disputed: bool
 
 
 class SharedNamesReport(msgspec.Struct, frozen=True):
@@ -113,23 +128,29 @@ class DupesEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence of a suggestion, enough to replay the search.
 
     ``as_of`` is the newest change that was searched, ``terms`` are the searched terms with their frequencies. Without
-    ``overlap``, ``overlap_missing`` says why git could not read it.
+    ``overlap``, ``overlap_missing`` says why git could not read it. ``category``, ``chance`` and ``says`` are one
+    decision and follow ``duplicate``. ``by_document`` is the category by the document's rules alone, ``model_chance``
+    the probability by the fitted model alone: its terms are in ``account``.
     """
 
-    evidence: int = 1
+    evidence: int = 2
     this: ChangeRefReport
     other: ChangeRefReport
     says: str
+    duplicate: bool = False
     category: CategoryName
     rule: str
+    by_document: str = ""
     prod_score: float
     final_score: float
     signals: dict[str, float | None]
     exact: list[str]
     chance: float
     low: float
+    model_chance: float = 0.0
     account: list[AccountLine]
     relations: list[RelationReport]
+    answer: AnswerReport | None = None
     overlap: OverlapReport | None
     overlap_missing: str | None
     as_of: int

@@ -28,6 +28,7 @@ from custody.why.report import (
     PromptLink,
     SessionLink,
     SourcesLink,
+    TestsLink,
     WhyReport,
 )
 from custody.why.warm import WarmWorkspace
@@ -42,9 +43,9 @@ SESSIONS_MAX = 50
 PLACES_MAX = 10
 DRAFT_FILES_MAX = 50
 DRAFT_BYTES_MAX = 2_000_000
-SECRET_REASONS = "TRUST-"
-"""Reasons about trust, budgets and audits: an agent that knew them could write around them."""
-NOT_SHOWN = "trust, budgets and audits are not shown: a person may have to read the change anyway"
+SECRET_REASONS = ("TRUST-", "GRAPH-", "ATTR-SHARE")
+"""Reasons about trust, budgets, audits, unusual calls and shares: an agent that knew them could write around them."""
+NOT_SHOWN = "some checks, such as trust and audits, are not shown: a person may have to read the change anyway"
 
 
 def answer_why(warm: WarmWorkspace, file: str, line: int) -> Json:
@@ -68,6 +69,8 @@ def _show_link(link: object) -> Json | None:
             }
         case CallLink():
             return {"what": "call", "name": link.name, "started": link.started, "status": link.status}
+        case TestsLink():
+            return {"what": "tests", "state": link.tests.state}
         case PromptLink():
             return {"what": "prompt", "at": link.at, "text": link.text}
         case SourcesLink():

@@ -150,7 +150,7 @@ def split_sql_statements(sql: str) -> tuple[str, ...]:
     return tuple(statement.strip() for statement in code.split(";") if statement.strip())
 
 
-SCHEMA_VERSION = 17
+SCHEMA_VERSION = 18
 """The number of the newest step; a test compares it with the files."""
 
 

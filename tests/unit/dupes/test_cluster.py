@@ -158,3 +158,15 @@ def test_links_are_inside_a_cluster_or_cut(links: list[PairLink]) -> None:
         inside = any({link.a, link.b} <= {*cluster.members} for cluster in result.clusters)
         is_used = link.category.value in RULES.cluster_categories and link.a != link.b
         assert (link in result.cut) == (is_used and not inside)
+
+
+def test_what_is_called_a_duplicate_is_always_in_the_cluster_of_its_duplicates() -> None:
+    left, right = list(combinations((1, 2, 3, 4), 2)), list(combinations((5, 6, 7, 8), 2))
+    bridge = PairLink(4, 5, FEATURE, 0.95, is_duplicate=True)
+    assert members([*linked(*left, *right), bridge]) != [(1, 2, 3, 4), (5, 6, 7, 8)]
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), st.booleans()), max_size=20))
+def test_no_link_of_duplicates_is_ever_cut(pairs: list[tuple[int, int, bool]]) -> None:
+    links = [PairLink(a, b, FEATURE, 0.9, is_duplicate=is_duplicate) for a, b, is_duplicate in pairs]
+    assert not any(link.is_duplicate for link in clusters_from_links(links, RULES).cut)

@@ -2,10 +2,10 @@ import pytest
 
 from custody.dupes.relations import (
     find_message_references,
-    is_bot_change_author,
     is_reland_title,
     is_release_title,
     is_revert_title,
+    is_routine_bot,
     strip_commit_pointers,
 )
 
@@ -63,10 +63,10 @@ def test_titles_of_relands_and_releases_and_names_of_bots() -> None:
     assert is_release_title("v1.2.3")
     assert is_release_title("Release 3.1")
     assert not is_release_title("Fix release notes link")
-    assert is_bot_change_author("dependabot[bot]")
-    assert is_bot_change_author("patchback[bot]")
-    assert not is_bot_change_author("Robot Chicken")
-    assert not is_bot_change_author("Abbott")
+    assert is_routine_bot("dependabot[bot]")
+    assert is_routine_bot("patchback[bot]")
+    assert not is_routine_bot("Robot Chicken")
+    assert not is_routine_bot("Abbott")
 
 
 def test_a_long_message_is_read_in_part() -> None:

@@ -63,7 +63,8 @@ def test_removed_and_added_lines_differ() -> None:
 def test_meta_and_generated_files_are_not_compared() -> None:
     for channel in (Channel.META, Channel.GENERATED):
         found = sketch_change(a_described(a_piece("a.lock", some_code(5), channel=channel)), RULES)
-        assert found.signature == replace(Signature(), whole_hash=found.signature.whole_hash)
+        hashes = {name: getattr(found.signature, name) for name in ("whole_hash", "inverse_hash")}
+        assert found.signature == replace(Signature(), **hashes)
         assert not found.terms
 
 
@@ -97,6 +98,7 @@ signatures = st.builds(
     Signature,
     prod_hash=st.none() | st.integers(-(2**63), 2**63 - 1),
     whole_hash=st.none() | st.integers(-(2**63), 2**63 - 1),
+    inverse_hash=st.none() | st.integers(-(2**63), 2**63 - 1),
     minhash=st.none() | st.binary(min_size=256, max_size=256),
     intent=st.none() | st.binary(min_size=128, max_size=128),
     structure=st.none() | st.binary(min_size=128, max_size=128),
@@ -111,6 +113,7 @@ signatures = st.builds(
     commits=st.frozensets(hashes, max_size=5),
     picked=st.frozensets(hashes, max_size=5),
     reverted=st.frozensets(hashes, max_size=5),
+    origins=st.frozensets(hashes, max_size=5),
     added=hashes,
     removed=hashes,
     prod_changed=hashes,

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,7 +73,7 @@ def text_of(part: Any) -> str:
 
 
 def ask(scene: Scene, *calls: Call) -> list[dict[str, Any]]:
-    """Return the answers to these calls, by one server."""
+    """Return the answers to these calls, by one server; a call ``move`` runs what it holds."""
 
     async def run() -> list[dict[str, Any]]:
         command = StdioServerParameters(
@@ -84,7 +85,9 @@ def ask(scene: Scene, *calls: Call) -> list[dict[str, Any]]:
             await session.initialize()
             answers: list[dict[str, Any]] = []
             for name, arguments in calls:
-                if name == "tools":
+                if name == "move":
+                    arguments["do"]()
+                elif name == "tools":
                     tools = (await session.list_tools()).tools
                     answers.append({tool.name: tool.annotations for tool in tools})
                 elif name == "resource":
@@ -147,6 +150,92 @@ def test_every_tool_only_reads_and_everything_recorded_is_framed(scene: Scene) -
     everything = json.dumps(shown)
     for secret in ("TRUST-", 'budget"', '"risk', "audit_share", "threshold"):
         assert secret not in everything, secret
+
+
+def test_what_an_agent_could_write_around_is_in_no_answer(tmp_path: Path) -> None:
+    rules = "[trust]\nbudget_hours = 37\naudit_share = 0.4242\nreview_paths = ['app.py']\n"
+    rules += "[gate]\nagent_share_max = 0.0313\n"
+    scene = Scene(tmp_path / "repository")
+    root = scene.built.path
+    base = scene.committed(at=-100, app__py=OLD, custody__toml=rules)
+    scene.saw(
+        a_recorded_session(session=SESSION, model="maker/model-1", at=moment(1), root=root),
+        a_recorded_event("UserPromptSubmit", {"prompt": "discounts"}, session=SESSION, at=moment(2), root=root),
+        a_recorded_edit("app.py", OLD, OLD + FUNCTION, session=SESSION, at=moment(3), root=root),
+    )
+    head = scene.committed(base, at=20, app__py=OLD + FUNCTION, custody__toml=rules)
+    scene.wrote("app.py", OLD + FUNCTION)
+    dupes_index(scene.workspace, IndexRequest())
+    change = f"{base}..{head}"
+    for told in (custody(root, "gate", change, "--json").out, custody(root, "review", change, "--json").out):
+        assert "TRUST-PATH" in told
+        assert "ATTR-SHARE" in told
+    calls: list[Call] = [
+        ("review", {"change": change}),
+        ("review", {}),
+        ("next", {}),
+        ("why", {"file": "app.py", "line": 3}),
+        ("blame", {"file": "app.py"}),
+        ("sessions", {"words": "discounts"}),
+        ("duplicates", {"files": {"app.py": OLD + FUNCTION}}),
+        ("resource", {"uri": "custody://sessions"}),
+        ("resource", {"uri": f"custody://session/{SESSION}"}),
+    ]
+    shown = ask(scene, *calls)
+    assert [answer for answer in shown if "answer" not in answer] == []
+    everything = json.dumps(shown)
+    for secret in ("TRUST-", "GRAPH-", "ATTR-SHARE", "4242", "0313", "37", "score", "tier", "budget", "threshold"):
+        assert secret not in re.sub(r"[0-9a-f]{16,}|recorded|2026[0-9T:.Z-]+", "", everything), secret
+    for word in ('"risk', "samples", "assurance"):
+        assert word not in everything, word
+
+
+def test_texts_of_others_are_there_only_if_they_were_shared(tmp_path: Path) -> None:
+    ana = Scene(tmp_path / "ana")
+    root = ana.built.path
+    base = ana.committed(at=-100, app__py=OLD)
+    ana.saw(
+        a_recorded_session(session=SESSION, model="maker/model-1", at=moment(1), root=root),
+        a_recorded_event("UserPromptSubmit", {"prompt": "add zanzibar"}, session=SESSION, at=moment(2), root=root),
+        a_recorded_edit("app.py", OLD, OLD + FUNCTION, session=SESSION, at=moment(3), root=root),
+    )
+    ana.committed(base, at=20, app__py=OLD + FUNCTION)
+    shared, bob = tmp_path / "shared.git", Scene(tmp_path / "bob")
+    bob.built.git("clone", "--quiet", "--bare", str(root), str(shared))
+    ana.built.git("remote", "add", "origin", str(shared))
+    bob.built.git("fetch", "--quiet", str(shared), "HEAD")
+    bob.built.git("remote", "add", "origin", str(shared))
+    bob.built.git("reset", "--quiet", "--hard", "FETCH_HEAD")
+    calls: list[Call] = [
+        ("sessions", {"words": "zanzibar"}),
+        ("sessions", {}),
+        ("why", {"file": "app.py", "line": 3}),
+        ("blame", {"file": "app.py"}),
+        ("resource", {"uri": f"custody://session/{SESSION}"}),
+    ]
+    for words, has_text in (((), False), (("--with-text",), True)):
+        assert custody(root, "push", "origin", *words).status == 0
+        assert custody(bob.built.path, "pull", "origin").status == 0
+        found, *others = ask(bob, *calls)
+        assert found["answer"]["total"] == int(has_text)
+        for answer in others:
+            assert "answer" in answer, answer
+            assert ("zanzibar" in json.dumps(answer)) == has_text, answer
+
+
+def test_a_repository_that_is_gone_is_an_error_until_it_is_back(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repository")
+    scene.committed(app__py=OLD)
+    scene.wrote("app.py", OLD)
+    away = tmp_path / "away"
+    line: Call = ("why", {"file": "app.py", "line": 1})
+    leave: Call = ("move", {"do": lambda: scene.built.path.rename(away)})
+    come_back: Call = ("move", {"do": lambda: away.rename(scene.built.path)})
+    here, gone, blame, back = ask(scene, line, leave, line, ("blame", {"file": "app.py"}), come_back, line)
+    assert "answer" in here
+    assert "error" in gone
+    assert "error" in blame
+    assert "answer" in back
 
 
 def test_a_draft_that_was_already_made_is_a_duplicate_and_nothing_else_is(scene: Scene) -> None:

@@ -13,7 +13,7 @@ from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
 from custody.dupes.app.patch_identity import decode_file_hunks
 from custody.dupes.facts.model import Channel, Facts
-from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, Shape
+from custody.dupes.model import NO_COMMIT, ChangeDescription, ChangedPiece, ChangeSketch, Shape
 from custody.dupes.rules import DedupeRules
 from custody.git import (
     ChangeKind,
@@ -56,14 +56,14 @@ PARSE_NS_MAX = 2 * NS
 """A file that takes longer to parse is compared by its words."""
 OWN = ""
 """The repository that this store belongs to."""
-NO_COMMIT = CommitSha("")
 
 
 class ChangeRef(Struct, frozen=True, kw_only=True):
-    """A change to read; ``commits`` are newest first; ``base`` is empty for a root commit.
+    """A change to read; ``commits`` are newest first, its first commit last; ``base`` is empty for a root commit.
 
     ``opened_ns`` defaults to the commit time of its head, ``title`` to the subject of its first commit. ``onto`` is the
-    tip of the branch that it targets, empty if unknown.
+    tip of the branch that it targets, ``target`` the name of that branch; empty if unknown. ``merged`` is the commit of
+    main that merged it.
     """
 
     base: CommitSha
@@ -74,6 +74,8 @@ class ChangeRef(Struct, frozen=True, kw_only=True):
     title: str = ""
     on_main: bool = False
     onto: CommitSha = NO_COMMIT
+    target: str = ""
+    merged: CommitSha = NO_COMMIT
 
 
 class FileReading(Struct, frozen=True):
@@ -105,6 +107,7 @@ class SketchedChange(Struct, frozen=True):
 
     ref: ChangeRef
     title: str
+    author: str
     opened_ns: int
     sketch: ChangeSketch
     degraded: int
@@ -139,7 +142,9 @@ def _sketch_read_change(read: ReadChange | UnreadableChange, rules: DedupeRules)
         return read
     change = read.description
     degraded = sum(piece.degraded is not None for piece in change.pieces)
-    return SketchedChange(read.ref, change.title, change.opened_ns, sketch_change(change, rules), degraded)
+    return SketchedChange(
+        read.ref, change.title, change.author, change.opened_ns, sketch_change(change, rules), degraded
+    )
 
 
 def read_changes(
@@ -199,8 +204,9 @@ class _Reader:
                 pieces=pieces,
                 title=ref.title or _choose_change_title(commits),
                 messages=messages,
-                author=_decode_commit_text(head.author.name),
+                author=_decode_commit_text(commits[-1].author.name),
                 commits=tuple(commit.id for commit in commits),
+                origins=tuple(_format_origin(commit) for commit in commits if len(commit.parents) < 2),
             ),
         )
 
@@ -288,8 +294,22 @@ def _decode_commit_text(raw: bytes) -> str:
 
 
 def _choose_change_title(commits: Sequence[Commit]) -> str:
-    """Return the subject of the first commit: later commits often only fix it."""
-    return _decode_commit_text(commits[-1].subject).strip()
+    """Return the subject of the first commit: later commits often only fix it.
+
+    The merge of a pull request has the title of the pull request in its body.
+    """
+    first = commits[-1]
+    subject = _decode_commit_text(first.subject).strip()
+    if len(first.parents) > 1 and subject.startswith(("Merge pull request ", "Merge branch ")):
+        body = _decode_commit_text(first.message).partition("\n")[2]
+        return next((line.strip() for line in body.splitlines() if line.strip()), subject)
+    return subject
+
+
+def _format_origin(commit: Commit) -> str:
+    at = commit.author.at
+    seconds = "" if at is None else str(at.seconds)
+    return f"{_decode_commit_text(commit.author.name)}\n{seconds}\n{_decode_commit_text(commit.subject)}"
 
 
 def _get_change_opened_ns(head: Commit) -> int:

@@ -1,68 +1,39 @@
 """The check of a change for duplicates: search the index, compare the best matches exactly, store the evidence."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
+from msgspec.structs import replace
 
 from custody.config import EffectiveRules
 from custody.core.errors import InputError
+from custody.core.ids import CommitSha
 from custody.core.plural import count_noun
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables, dump_canonical_json
-from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, UnreadableChange, read_changes
+from custody.dupes.app.change_reader import OWN, ChangeRef, UnreadableChange, read_changes
+from custody.dupes.app.pairs import ComparedChange, ComparedPair, PairAnswers, PairJudge, compare_read, compare_row
 from custody.dupes.app.report import report_change, report_evidence
-from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch
-from custody.dupes.app.select import resolve_change_ref
+from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch, SearchResult
+from custody.dupes.app.select import list_names_at, resolve_change_ref
+from custody.dupes.decision import REPORTED, PairDecision
 from custody.dupes.evidence import compute_change_overlap
-from custody.dupes.model import ChangeDescription, DuplicateVerdict
+from custody.dupes.model import NO_COMMIT, ChangeDescription, DuplicateVerdict
 from custody.dupes.queries import DupesTables, EvidenceRow
-from custody.dupes.relations import GitRelations, find_change_relations
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import REPORTED, decide_duplicate_verdict
 from custody.dupes.wire import SUGGESTIONS_MAX, DupesCheckReport, DupesEvidence, DuplicateSuggestion
-from custody.git import Ancestry, Repository
+from custody.git import Repository
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
-# Relations between a change and its matches that git knows: merged, ancestor, reverted.
-
-
-def find_git_relations(repository: Repository, ref: ChangeRef, matches: Sequence[ChangeMatch]) -> list[GitRelations]:
-    """Return the relations to each of ``matches``, by one walk through the history."""
-    pairs = {
-        Ancestry(match.change.head, descendant)
-        for match in matches
-        for descendant in (ref.base, ref.head, ref.onto)
-        if descendant and match.change.head != descendant
-    }
-    ancestries = repository.ancestries(pairs) if pairs else frozenset()
-    return [
-        GitRelations(
-            other_on_main=match.change.on_main,
-            other_below_base=Ancestry(match.change.head, ref.base) in ancestries or match.change.head == ref.base,
-            other_on_target=Ancestry(match.change.head, ref.onto) in ancestries or match.change.head == ref.onto,
-            other_in_branch=Ancestry(match.change.head, ref.head) in ancestries,
-            reverts_other=match.is_undone,
-            other_reverted=_is_match_reverted(match, matches),
-        )
-        for match in matches
-    ]
-
-
-def _is_match_reverted(match: ChangeMatch, matches: Sequence[ChangeMatch]) -> bool:
-    """Return whether a later match names its commits as reverted: a search always finds the revert, too."""
-    return any(
-        other.change.opened_ns >= match.change.opened_ns and bool(other.signature.reverted & match.signature.commits)
-        for other in matches
-        if other is not match
-    )
-
-
 EXACT_MAX = 5
 """Matches that are read from git and compared exactly, best first; reading them is slow."""
+JUDGED_MAX = 20
+"""Best matches that are decided about: pairs with a relation must not hide a duplicate below them."""
+VERDICT_ORDER = tuple(DuplicateVerdict)
 
 
 def dupes_check(
@@ -102,9 +73,9 @@ def _make_duplicate_report(
     check: DuplicateCheck, suggestions: Sequence[DuplicateSuggestion], limit: int, rules: DedupeRules
 ) -> DupesCheckReport:
     pairs = zip(check.matches, suggestions, strict=True)
-    reported = [(match.verdict, suggestion) for match, suggestion in pairs if match.verdict in REPORTED][:limit]
+    reported = [(match, suggestion) for match, suggestion in pairs if match.decision.verdict in REPORTED][:limit]
     return DupesCheckReport(
-        outcome="found" if any(verdict is DuplicateVerdict.DUPLICATE for verdict, _ in reported) else "fine",
+        outcome="found" if any(match.decision.is_duplicate for match, _ in reported) else "fine",
         this=report_change(check.change),
         suggestions=[suggestion for _, suggestion in reported],
         nearest=None if reported or not suggestions else suggestions[0],
@@ -150,43 +121,97 @@ def _find_index_fault(store: Store) -> InputError | None:
 
 
 def check_change(
-    repository: Repository, store: Store, ref: ChangeRef, rules: DedupeRules, digest: str
+    repository: Repository,
+    store: Store,
+    ref: ChangeRef,
+    rules: DedupeRules,
+    digest: str,
+    *,
+    only_claims: bool = False,
 ) -> DuplicateCheck:
     """Search the index for a change; an index that is missing or outdated is an ``InputError``."""
     fault = _find_index_fault(store)
     if fault is not None:
         raise fault
-    return compare_with_index(repository, store, ref, rules, digest)
+    return compare_with_index(repository, store, ref, rules, digest, only_claims=only_claims)
 
 
 def compare_with_index(
-    repository: Repository, store: Store, ref: ChangeRef, rules: DedupeRules, digest: str
+    repository: Repository,
+    store: Store,
+    ref: ChangeRef,
+    rules: DedupeRules,
+    digest: str,
+    *,
+    only_claims: bool = False,
 ) -> DuplicateCheck:
-    """Search the index, which may be empty, for a change, and compare the best matches exactly."""
-    from custody.dupes.app.labels import load_duplicate_model
+    """Search the index, which may be empty, for a change, and compare the best matches exactly.
+
+    With ``only_claims``, answers of people that deny a duplicate are not used.
+    """
+    from custody.dupes.app.labels import load_duplicate_model, load_pair_answers
     from custody.dupes.signature import sketch_change
 
     tables = DupesTables(store)
     (change,) = read_changes(repository, [ref], rules)
     if isinstance(change, UnreadableChange):
         raise InputError(f"cannot read the change: {change.why}", hint="run 'git fsck'")
-    itself = tables.find(OWN, ref.base, ref.head)
     model = load_duplicate_model(store)
-    description = change.description
-    sketch = sketch_change(description, rules)
-    result = ChangeSearch(tables, rules, model).find(sketch, without=() if itself is None else (itself,))
-    best = result.matches[:EXACT_MAX]
-    others = _read_matched_changes(repository, best, rules)
-    relations = find_git_relations(repository, ref, best)
-    matches: list[DuplicateMatch] = []
-    for match, other, git_relations in zip(best, others, relations, strict=True):
-        verdict = decide_duplicate_verdict(match.score, match.chance, match.exact, match.shared_terms, rules)
-        reasons = find_change_relations(
-            description.title, sketch.signature, match.signature, match.score, git_relations, rules
+    answers = load_pair_answers(store, only_claims=only_claims)
+    sketch = sketch_change(change.description, rules)
+    names = list_names_at(repository, ref.head) | {ref.name}
+    own = find_own_changes(tables, ref.head, names)
+    answered = {head for pair in answers if ref.head in pair for head in pair} - {ref.head}
+    wanted = [row.id for head in sorted(answered) for row in tables.list_changes_by_head(head)]
+    result = ChangeSearch(tables, rules, model).find(sketch, without=own, wanted=wanted)
+    if not change.description.pieces:
+        result = replace(result, matches=())
+    itself = next((row for row in tables.changes(own).values() if row.head == ref.head), None)
+    this = compare_read(change, sketch.signature, names, itself)
+    best = _decide_best_matches(repository, store, rules, this, result, answers)
+    others = _read_matched_changes(repository, [match for match, _ in best], rules)
+    matches = [
+        DuplicateMatch(
+            match,
+            decision,
+            compute_change_overlap(change.description, other, rules) if isinstance(other, ChangeDescription) else other,
         )
-        overlap = compute_change_overlap(description, other, rules) if isinstance(other, ChangeDescription) else other
-        matches.append(DuplicateMatch(match, verdict, reasons, overlap))
+        for (match, decision), other in zip(best, others, strict=True)
+    ]
     return DuplicateCheck(change, result, tuple(matches), model.version, digest)
+
+
+def find_own_changes(tables: DupesTables, head: CommitSha, names: Collection[str]) -> list[int]:
+    """Return the indexed changes that are this change: the same head, or an earlier push under one of its names."""
+    stored = tables.list_names(OWN)
+    pushes = tables.changes({stored[name] for name in names if name in stored})
+    earlier = [id_ for id_, row in pushes.items() if not row.merged]
+    return [*(row.id for row in tables.list_changes_by_head(head)), *earlier]
+
+
+def _decide_best_matches(
+    repository: Repository,
+    store: Store,
+    rules: DedupeRules,
+    this: ComparedChange,
+    result: SearchResult,
+    answers: PairAnswers,
+) -> list[tuple[ChangeMatch, PairDecision]]:
+    """Return the matches to report with their decisions, duplicates first."""
+    labeled = {head for pair in answers if this.head in pair for head in pair}
+    judged = [match for place, match in enumerate(result.matches) if place < JUDGED_MAX or match.change.head in labeled]
+    names = DupesTables(store).list_names_of([match.change.id for match in judged])
+    sides = [compare_row(match.change, match.signature, names.get(match.change.id, ())) for match in judged]
+    reverters = [compare_row(match.change, match.signature) for match in result.matches]
+    judge = PairJudge(repository, store, rules, answers, reverters)
+    pairs = [
+        ComparedPair(
+            this=this, other=side, score=match.score, chance=match.chance, exact=match.exact, terms=match.shared_terms
+        )
+        for match, side in zip(judged, sides, strict=True)
+    ]
+    decided = list(zip(judged, judge.decide(pairs), strict=True))
+    return sorted(decided, key=lambda pair: VERDICT_ORDER.index(pair[1].verdict))[:EXACT_MAX]
 
 
 def find_duplicate_matches(
@@ -194,9 +219,10 @@ def find_duplicate_matches(
 ) -> tuple[DuplicateMatch, ...]:
     """Return the indexed changes that match a change, best first, by the rules that are passed in.
 
-    Nothing is stored. Raises ``InputError`` if the change or the index cannot be read.
+    Nothing is stored. A person's answer that denies a duplicate does not count here. Raises ``InputError``
+    if the change or the index cannot be read.
     """
-    return check_change(repository, store, ref, effective.of(DedupeRules), "").matches
+    return check_change(repository, store, ref, effective.of(DedupeRules), "", only_claims=True).matches
 
 
 @contextmanager
@@ -233,7 +259,7 @@ def _store_suggestion(store: Store, check: DuplicateCheck, match: DuplicateMatch
     """Store the evidence of a reported suggestion under its digest."""
     evidence = report_evidence(check, match)
     suggestion = _make_suggestion(evidence)
-    if match.verdict in REPORTED:
+    if match.decision.verdict in REPORTED:
         body = _encode_duplicate_evidence(evidence).decode()
         row = EvidenceRow(suggestion.id, evidence.this.head, evidence.other.head, now_ns, body)
         with store.writing():

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise, product
 
 from msgspec import Struct
 
@@ -14,13 +14,15 @@ from custody.dupes.app.indexed_changes import (
     count_indexed_changes,
     find_changes_by_id,
     is_change_index_outdated,
+    is_open_change,
     list_indexed_changes,
     load_dedupe_rules,
 )
-from custody.dupes.app.labels import load_duplicate_model
+from custody.dupes.app.labels import load_duplicate_model, load_pair_answers
+from custody.dupes.app.pairs import ComparedChange, ComparedPair, PairAnswers, PairJudge, compare_row
 from custody.dupes.app.report import report_indexed_change
 from custody.dupes.app.select import find_indexed_change
-from custody.dupes.chance import Model, compute_duplicate_probability
+from custody.dupes.chance import compute_duplicate_probability
 from custody.dupes.cluster import (
     CanonicalChange,
     CanonicalEvidence,
@@ -31,13 +33,15 @@ from custody.dupes.cluster import (
     clusters_from_links,
     measure_exclusive_scopes,
 )
+from custody.dupes.decision import EVIDENCE_TERMS_MIN, PairDecision, PairEvidence, decide_pair
 from custody.dupes.descent import Descent, build_change_descent, make_change_set
+from custody.dupes.exact_hash import KINDS
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ChangeDescription, ChangeRow, DuplicateVerdict, ExactKind, HashVariant, Signature
+from custody.dupes.model import ChangeDescription, ChangeRow, DuplicateVerdict, ExactKind
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import ChangeList, DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import decide_duplicate_verdict, measure_similarities, score_pair
+from custody.dupes.score import measure_similarities, score_pair
 from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire import ChangeRefReport, ClusterMember, ClusterReport, DescentEdge, DupesClusterReport
 from custody.git import Repository
@@ -45,7 +49,9 @@ from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
-LINKED_VERDICTS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
+LINKED = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
+EQUAL_CHANGES_MAX = 40
+"""Changes with the same diff whose pairs are all compared; of more, one is compared with all others."""
 TERM_CHANGES_MAX = 12
 """Changes per term: more common terms make no pairs, since pairs grow with the square of this."""
 SHARED_TERMS_MIN = 3
@@ -62,7 +68,7 @@ def dupes_cluster(workspace: Workspace, changes: Sequence[str], *, with_landed: 
     with workspace.reading() as store:
         selected = {find_indexed_change(store, name).id for name in changes}
         every = DupesTables(store).iterate_changes()
-        rows = {row.id: row for row in every if with_landed or not row.on_main or row.id in selected}
+        rows = {row.id: row for row in every if with_landed or is_open_change(row) or row.id in selected}
         clusters, pairs = cluster_changes(workspace, store, rows, rules)
     shown = [cluster for cluster in clusters if not selected or selected.intersection(cluster.members)]
     return DupesClusterReport(
@@ -77,52 +83,106 @@ def cluster_changes(
     workspace: Workspace, store: Store, rows: ChangeRows, rules: DedupeRules
 ) -> tuple[list[Cluster], int]:
     """Return the clusters, largest first, and the number of compared pairs; needs no git."""
-    pairs = _find_candidate_pairs(store, rows)
+    current = {id_: row for id_, row in rows.items() if not row.superseded_by}
+    answers = load_pair_answers(store)
+    pairs = _find_candidate_pairs(store, current, answers)
     workspace.progress.start("comparing pairs", len(pairs))
-    links = list(_score_pair_links(pairs, rows, load_duplicate_model(store), rules, workspace))
+    compared = list(_compare_pairs(pairs, current, store, rules, workspace))
+    judge = PairJudge(workspace.repository, store, rules, answers, _collect_reverters(current))
+    decisions = zip(compared, judge.decide([pair for _, pair in compared]), strict=True)
+    links = [_link_pair(ids, pair, decision) for (ids, pair), decision in decisions if decision.verdict in LINKED]
     clusters = clusters_from_links(links, rules).clusters
     return sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.id)), len(pairs)
 
 
-def _find_candidate_pairs(store: Store, rows: ChangeRows) -> dict[tuple[int, int], int]:
-    """Return the pairs to compare, with the number of rare terms that both share."""
+class CandidatePair(Struct):
+    """What two changes share: the number of rare terms, the kinds of exact hashes."""
+
+    terms: int = 0
+    exact: frozenset[ExactKind] = frozenset()
+    is_certain: bool = False
+    """Whether the pair is compared in any case: ``check`` reported it, or a person answered."""
+
+
+def _find_candidate_pairs(store: Store, rows: ChangeRows, answers: PairAnswers) -> dict[tuple[int, int], CandidatePair]:
+    """Return the pairs to compare: they share rare terms or a diff, a check reported them, or a person answered."""
     shared: Counter[tuple[int, int]] = Counter()
     tables = DupesTables(store)
     for group in tables.pairs_by_terms(TERM_CHANGES_MAX):
         shared.update(combinations([change for change in group if change in rows], 2))
-    enough = {pair: count for pair, count in shared.items() if count >= SHARED_TERMS_MIN}
-    for group in tables.pairs_by_exact():
-        # One representative is enough: equal diffs compare equally with all others.
+    pairs = {pair: CandidatePair(count) for pair, count in shared.items() if count >= SHARED_TERMS_MIN}
+    for kind, group in tables.groups_by_exact():
         present = [change for change in group if change in rows]
-        enough.update(((present[0], other), shared[present[0], other]) for other in present[1:])
-    return enough
+        for pair in _pair_equal_changes(present):
+            candidate = pairs.setdefault(pair, CandidatePair(shared[pair]))
+            candidate.exact |= {KINDS[kind]}
+    heads: dict[str, list[int]] = {}
+    for row in rows.values():
+        heads.setdefault(row.head, []).append(row.id)
+    for head, other_head in (*tables.list_evidence_pairs(), *map(_to_head_pair, answers)):
+        for a, b in product(heads.get(head, ()), heads.get(other_head, ())):
+            pairs.setdefault((min(a, b), max(a, b)), CandidatePair(shared[min(a, b), max(a, b)])).is_certain = True
+    return {(a, b): pair for (a, b), pair in pairs.items() if rows[a].head != rows[b].head}
 
 
-def _score_pair_links(
-    pairs: Mapping[tuple[int, int], int], rows: ChangeRows, model: Model, rules: DedupeRules, workspace: Workspace
-) -> Iterator[PairLink]:
-    signatures: dict[int, Signature] = {}
-    for (a, b), terms in sorted(pairs.items()):
+def _to_head_pair(pair: frozenset[str]) -> tuple[str, str]:
+    return min(pair), max(pair)
+
+
+def _pair_equal_changes(changes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield all pairs of a group with the same diff; of a large group, the pairs with its first and its neighbors."""
+    if len(changes) <= EQUAL_CHANGES_MAX:
+        yield from combinations(changes, 2)
+        return
+    yield from ((changes[0], other) for other in changes[1:])
+    yield from pairwise(changes[1:])
+
+
+def _compare_pairs(
+    pairs: Mapping[tuple[int, int], CandidatePair],
+    rows: ChangeRows,
+    store: Store,
+    rules: DedupeRules,
+    workspace: Workspace,
+) -> Iterator[tuple[tuple[int, int], ComparedPair]]:
+    """Yield the pairs that their content alone links, or that a person answered; only those need git."""
+    model = load_duplicate_model(store)
+    answered = {head for pair in load_pair_answers(store) for head in pair}
+    names = DupesTables(store).list_names_of({change for pair in pairs for change in pair})
+    sides: dict[int, ComparedChange] = {}
+    for (a, b), candidate in sorted(pairs.items()):
         for change in (a, b):
-            if change not in signatures:
-                signatures[change] = unpack_signature(rows[change].signature)
-        signals = measure_similarities(signatures[a], signatures[b])
-        exact = _find_exact_kinds(signatures[a], signatures[b])
-        score = score_pair(signatures[a], signatures[b], signals, rules, exact)
-        chance = compute_duplicate_probability(signals, model)
-        if decide_duplicate_verdict(score, chance, exact, terms, rules) in LINKED_VERDICTS:
-            yield PairLink(a, b, score.category, max(chance.probability, float(bool(exact))))
+            if change not in sides:
+                signature = unpack_signature(rows[change].signature)
+                sides[change] = compare_row(rows[change], signature, names.get(change, ()))
+        signature, other_signature = sides[a].signature, sides[b].signature
+        signals = measure_similarities(signature, other_signature)
+        terms = EVIDENCE_TERMS_MIN if candidate.is_certain else candidate.terms
+        pair = ComparedPair(
+            this=sides[a],
+            other=sides[b],
+            score=score_pair(signature, other_signature, signals, rules, candidate.exact),
+            chance=compute_duplicate_probability(signals, model),
+            exact=candidate.exact,
+            terms=terms,
+        )
+        by_content = decide_pair(
+            PairEvidence(score=pair.score, chance=pair.chance, exact=pair.exact, terms=terms), rules
+        )
+        if by_content.verdict in LINKED or (sides[a].head in answered and sides[b].head in answered):
+            yield (a, b), pair
         workspace.progress.step(1)
 
 
-def _find_exact_kinds(a: Signature, b: Signature) -> frozenset[ExactKind]:
-    """Return the exact hashes that both signatures share."""
-    kinds = set()
-    if a.whole_hash is not None and a.whole_hash == b.whole_hash:
-        kinds.add(ExactKind(None, HashVariant.PLAIN))
-    if a.prod_hash is not None and a.prod_hash == b.prod_hash:
-        kinds.add(ExactKind(Channel.PRODUCTION, HashVariant.PLAIN))
-    return frozenset(kinds)
+def _link_pair(ids: tuple[int, int], pair: ComparedPair, decision: PairDecision) -> PairLink:
+    strength = max(decision.probability, float(bool(pair.exact)))
+    return PairLink(*ids, decision.category, strength, decision.is_duplicate)
+
+
+def _collect_reverters(rows: ChangeRows) -> list[ComparedChange]:
+    """Return the commits of main that name a commit as reverted."""
+    read = ((row, unpack_signature(row.signature)) for row in rows.values() if row.on_main)
+    return [compare_row(row, signature) for row, signature in read if signature.reverted]
 
 
 def report_cluster(repository: Repository, cluster: Cluster, rows: ChangeRows, rules: DedupeRules) -> ClusterReport:
@@ -209,8 +269,8 @@ class ClusterRow(Struct, frozen=True):
 
     @property
     def open(self) -> int:
-        """The number of its changes that are not on main."""
-        return sum(not member.on_main for member in self.members)
+        """The number of its changes that are open."""
+        return sum(not member.on_main and member.state == "open" for member in self.members)
 
     def matches(self, state: str, query: str) -> bool:
         """Return whether it has this state, and ``query`` in the title, name or head of a change."""

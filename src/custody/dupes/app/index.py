@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from custody.core.errors import InputError
 from custody.dupes.app.change_reader import (
     OWN,
     ChangeBatch,
@@ -18,6 +19,7 @@ from custody.dupes.app.change_reader import (
     serialize_dedupe_rules,
     sketch_change_batch,
 )
+from custody.dupes.app.life import store_change_lives
 from custody.dupes.app.search import index_rows_from_sketch
 from custody.dupes.app.select import REFS, resolve_change_refs, select_changes
 from custody.dupes.model import ChangeRow
@@ -42,7 +44,10 @@ UNREAD_SHOWN_MAX = 20
 
 
 class IndexRequest(Struct, frozen=True, kw_only=True):
-    """What to index: matching refs, ranges, commits of main; ``rebuild`` deletes the index first."""
+    """What to index: matching refs, ranges, commits of main; ``rebuild`` deletes the index first.
+
+    With ``needs_match``, a pattern that matches no ref is an ``InputError``.
+    """
 
     refs: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
@@ -50,6 +55,7 @@ class IndexRequest(Struct, frozen=True, kw_only=True):
     workers: int | None = None
     backend: Backend = "processes"
     rebuild: bool = False
+    needs_match: bool = False
 
 
 def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport:
@@ -61,6 +67,9 @@ def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport
     selection = (
         select_changes(repository, patterns, rules, commits=request.commits and not ranges) if patterns else None
     )
+    if selection is not None and selection.unmatched and request.needs_match:
+        hint = "* and ? match any characters of a name, ** any folders; 'git for-each-ref' lists the refs"
+        raise InputError(f"no ref matches '{selection.unmatched[0]}'", hint=hint)
     refs = (*(selection.changes if selection else ()), *ranges)
     with workspace.writing() as store:
         tables = DupesTables(store)
@@ -68,11 +77,15 @@ def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport
             with store.writing():
                 tables.forget()
         known = tables.list_change_ends(OWN)
-        fresh = [ref for ref in dict.fromkeys(refs) if (ref.base, ref.head) not in known]
+        named = {head for _, head, on_main in tables.list_heads(OWN) if not on_main}
+        fresh = [ref for ref in dict.fromkeys(refs) if not _is_known(ref, known, named)]
         workspace.progress.start("indexing changes", len(fresh))
         workers = request.workers or max(1, min(os.cpu_count() or 1, -(-len(fresh) // BATCH)))
         changes = sketch_changes(str(repository.git_dir), fresh, rules, workers=workers, backend=request.backend)
         count = index_changes(store, changes, workspace.progress.step)
+        if selection is not None:
+            with store.writing():
+                store_change_lives(tables, selection)
         unread = tables.list_unread(OWN)
         total = tables.count()
     unread_refs = [
@@ -89,6 +102,11 @@ def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport
         unread_count=len(unread_refs) + len(unread),
         signature_version=SIGNATURE_VERSION,
     )
+
+
+def _is_known(ref: ChangeRef, known: Collection[tuple[str, str]], named: Collection[str]) -> bool:
+    """Return whether a change is indexed; the same head under another name is the same change."""
+    return (ref.base, ref.head) in known or (not ref.on_main and ref.head in named)
 
 
 def sketch_changes(
@@ -149,6 +167,10 @@ def index_sketched_change(store: Store, change: SketchedChange) -> int:
         on_main=ref.on_main,
         version=SIGNATURE_VERSION,
         signature=pack_signature(change.sketch.signature),
+        author=change.author[:TITLE_CHARS_MAX],
+        target=ref.target,
+        state="merged" if ref.merged else "open",
+        merged=ref.merged,
     )
     tables.put(row, exact, terms)
     tables.delete_unread(OWN, ref.base, ref.head)

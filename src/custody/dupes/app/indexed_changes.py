@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from msgspec import Struct
 
 from custody.core.ids import CommitSha
-from custody.dupes.app.change_reader import NO_COMMIT
-from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
+from custody.dupes.model import NO_COMMIT, ChangeDescription, ChangedPiece, ChangeRow
 from custody.dupes.queries import (
     ChangeList,
     DupesTables,
@@ -52,6 +51,11 @@ def find_changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]
 def find_changes_by_head(store: Store, start: str) -> list[ChangeRow]:
     """Return the changes whose head starts with these digits, oldest first."""
     return DupesTables(store).list_changes_by_head(start)
+
+
+def is_open_change(row: ChangeRow) -> bool:
+    """Return whether a change is proposed: not on main, not merged, not closed and not superseded by a later push."""
+    return not row.on_main and row.state == "open" and not row.superseded_by
 
 
 def is_change_index_outdated(store: Store) -> bool:

@@ -18,12 +18,13 @@ from custody.dupes.chance import (
     compute_raw_probability,
     fit_duplicate_calibration,
 )
-from custody.dupes.model import ChangeRow
+from custody.dupes.decision import PersonAnswer
+from custody.dupes.model import ChangeEnds, ChangeRow
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import DupesTables, list_duplicate_answers, query_pair_answers
 from custody.dupes.score import measure_similarities
 from custody.dupes.weights import SHIPPED
-from custody.dupes.wire import DUPLICATE_ANSWERS, DupesLabelReport
+from custody.dupes.wire import ANSWERS, DUPLICATE_ANSWERS, DupesLabelReport
 from custody.intake.record import redact_event_payload
 from custody.store import Store
 from custody.workspace.machine import machine_user_name
@@ -31,13 +32,6 @@ from custody.workspace.workspace import Workspace
 
 LEARNED_ANSWERS_MIN = 20
 """Minimum number of answers to calibrate the probabilities of a repository."""
-
-
-class ChangeEnds(Struct, frozen=True):
-    """Base and head of a change."""
-
-    base: str
-    head: str
 
 
 class PairAnswer(Struct, frozen=True):
@@ -48,6 +42,21 @@ class PairAnswer(Struct, frozen=True):
     answer: str
     actor: str
     reason: str | None = None
+
+
+def load_pair_answers(store: Store, *, only_claims: bool = False) -> dict[frozenset[str], PersonAnswer]:
+    """Return the last answer about each pair of heads; ``only_claims`` leaves out answers that deny a duplicate."""
+    last: dict[frozenset[str], PersonAnswer] = {}
+    rows = [(row.view.at_ns, row.record.ref, row.view) for row in list_duplicate_answers(store)]
+    for _, _, view in sorted(rows, key=lambda row: row[:2]):
+        if view.answer not in ANSWERS:
+            continue  # another version of custody or another program recorded it
+        pair = frozenset((view.head, view.other_head))
+        earlier = last.get(pair)
+        is_claim = view.answer in DUPLICATE_ANSWERS
+        is_disputed = earlier is not None and (earlier.is_disputed or earlier.is_claim != is_claim)
+        last[pair] = PersonAnswer(view.answer, view.actor or "a person", view.at_ns, is_disputed)
+    return {pair: answer for pair, answer in last.items() if answer.is_claim or not only_claims}
 
 
 def load_duplicate_model(store: Store) -> Model:

@@ -4,11 +4,13 @@ import msgspec
 from msgspec import Struct
 
 from custody.core.ids import CommitSha
-from custody.dupes.app.labels import ChangeEnds
-from custody.dupes.model import Category, DuplicateVerdict, Relation
+from custody.dupes.model import Category, ChangeEnds, DuplicateVerdict, Relation
 from custody.dupes.queries import DupesTables, EvidenceRow
 from custody.dupes.wire import DupesEvidence
 from custody.store import Store
+
+RETIRED = ("already on main",)
+"""Relations of earlier versions that explain nothing: such a change is a duplicate."""
 
 
 class PastSuggestion(Struct, frozen=True, kw_only=True):
@@ -52,6 +54,6 @@ def _suggestion_from_evidence(id_: str, evidence: DupesEvidence) -> PastSuggesti
         title=evidence.other.title,
         verdict=DuplicateVerdict(evidence.says),
         category=Category(evidence.category),
-        relations=tuple(Relation(relation.relation) for relation in evidence.relations),
+        relations=tuple(Relation(found.relation) for found in evidence.relations if found.relation not in RETIRED),
         is_exact=bool(evidence.exact),
     )

@@ -3,11 +3,13 @@
 from custody.core.wire.time import format_timestamp
 from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.app.search import DuplicateCheck, DuplicateMatch
+from custody.dupes.decision import PersonAnswer
 from custody.dupes.evidence import Overlap, SharedNames
 from custody.dupes.model import ChangeSummary
 from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire import (
     AccountLine,
+    AnswerReport,
     ChangeRefReport,
     DupesEvidence,
     OverlapReport,
@@ -30,6 +32,7 @@ def report_change(read: ReadChange) -> ChangeRefReport:
         title=escape_change_name(change.title),
         opened=format_timestamp(change.opened_ns),
         on_main=read.ref.on_main,
+        author=escape_change_name(change.author),
     )
 
 
@@ -42,26 +45,33 @@ def report_indexed_change(row: ChangeSummary) -> ChangeRefReport:
         title=escape_change_name(row.title),
         opened=format_timestamp(row.opened_ns),
         on_main=row.on_main,
+        author=escape_change_name(row.author),
+        state=row.state,
+        merged=row.merged,
     )
 
 
 def report_evidence(check: DuplicateCheck, match: DuplicateMatch) -> DupesEvidence:
     """Return the evidence of a match; ``overlap_missing`` says why there is no ``overlap``."""
-    candidate, score, overlap = match.candidate, match.candidate.score, match.overlap
+    candidate, score, overlap, decision = match.candidate, match.candidate.score, match.overlap, match.decision
     return DupesEvidence(
         this=report_change(check.change),
         other=report_indexed_change(candidate.change),
-        says=match.verdict.value,
-        category=score.category.value,
-        rule=score.rule,
+        says=decision.verdict.value,
+        duplicate=decision.is_duplicate,
+        category=decision.category.value,
+        rule=decision.rule,
+        by_document=score.category.value,
         prod_score=score.prod_score,
         final_score=score.final_score,
         signals=dict(score.similarities),
         exact=sorted(str(kind) for kind in candidate.exact),
-        chance=candidate.chance.probability,
-        low=candidate.chance.low,
+        chance=decision.probability,
+        low=decision.low,
+        model_chance=candidate.chance.probability,
         account=[AccountLine(line.name, line.weight, line.value) for line in candidate.chance.account],
-        relations=[RelationReport(relation.value, why) for relation, why in match.reasons],
+        relations=[RelationReport(relation.value, why) for relation, why in decision.relations],
+        answer=None if decision.answer is None else report_answer(decision.answer),
         overlap=None if isinstance(overlap, str) else report_overlap(overlap),
         overlap_missing=overlap if isinstance(overlap, str) else None,
         as_of=check.result.until,
@@ -70,6 +80,16 @@ def report_evidence(check: DuplicateCheck, match: DuplicateMatch) -> DupesEviden
         signature_version=SIGNATURE_VERSION,
         model_version=check.model_version,
         rules_digest=check.rules_digest,
+    )
+
+
+def report_answer(answer: PersonAnswer) -> AnswerReport:
+    """Return the report of a person's answer."""
+    return AnswerReport(
+        answer=answer.answer,
+        actor=escape_change_name(answer.actor),
+        at=format_timestamp(answer.at_ns),
+        disputed=answer.is_disputed,
     )
 
 

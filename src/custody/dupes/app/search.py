@@ -1,27 +1,25 @@
 """Search for changes that match a change: by exact hashes and rare terms, then by the scores of the best."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
 from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.chance import Model, compute_duplicate_probability
+from custody.dupes.decision import PairDecision
 from custody.dupes.evidence import Overlap
-from custody.dupes.exact_hash import KINDS, STORED
+from custody.dupes.exact_hash import KIND_NUMBERS, KINDS, STORED
 from custody.dupes.model import (
     ChangeRow,
     ChangeSketch,
     DuplicateChance,
-    DuplicateVerdict,
     ExactKind,
     HashVariant,
     PairScore,
-    Relation,
     Signature,
 )
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import DupesTables, SharedTerms
-from custody.dupes.relations import RelationReason
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import (
     Search,
@@ -37,7 +35,6 @@ CANDIDATES_MAX = 200
 """Candidates of a search: the upper end of document 002's target."""
 SCORED_MAX = 48
 """Candidates that are scored, best first; each needs its signature read."""
-_KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
 class ChangeMatch(Struct, frozen=True):
@@ -72,14 +69,8 @@ class DuplicateMatch(Struct, frozen=True):
     """One of the best matches, compared exactly; ``overlap`` is the reason if git cannot read it."""
 
     candidate: ChangeMatch
-    verdict: DuplicateVerdict
-    reasons: tuple[RelationReason, ...]
+    decision: PairDecision
     overlap: Overlap | str
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        """The relations of the change to the match, without the reasons."""
-        return frozenset(relation for relation, _ in self.reasons)
 
 
 class DuplicateCheck(Struct, frozen=True):
@@ -105,12 +96,14 @@ class ChangeSearch:
         sketch: ChangeSketch,
         *,
         until: int | None = None,
-        without: Sequence[int] = (),
+        without: Collection[int] = (),
+        wanted: Iterable[int] = (),
         counts: Mapping[int, int] | None = None,
     ) -> SearchResult:
-        """Return the changes indexed up to ``until`` that match best, except ``without``.
+        """Return the changes indexed up to ``until`` that match best, except ``without`` and superseded pushes.
 
-        ``counts`` repeats an earlier search with the term frequencies of that time.
+        The ``wanted`` changes are always compared. ``counts`` repeats an earlier search with the term frequencies of
+        that time.
         """
         until = self._tables.newest() if until is None else until
         counts = self._tables.counts(select_query_terms(sketch.terms)) if counts is None else counts
@@ -118,7 +111,7 @@ class ChangeSearch:
         exact, undone = self._find_exact_matches(sketch, until)
         shared = self._tables.find_sharing_changes(search.weights, until, CANDIDATES_MAX + len(without))
         sharing = {terms.change: terms for terms in shared if terms.change not in without}
-        certain = [change for change in (*exact, *sorted(undone)) if change not in without]
+        certain = [change for change in (*exact, *sorted(undone), *wanted) if change not in without and change <= until]
         candidates = list(dict.fromkeys((*certain, *list(sharing)[:SCORED_MAX])))
         rows = self._tables.changes(candidates)
         matches = [
@@ -130,7 +123,7 @@ class ChangeSearch:
                 is_undone=change in undone,
             )
             for change in candidates
-            if change in rows
+            if change in rows and not 0 < rows[change].superseded_by <= until
         ]
         matches.sort(key=_rank_match)
         return SearchResult(tuple(matches), len({*sharing, *candidates}), len(matches), until, until, search)
@@ -160,7 +153,7 @@ class ChangeSearch:
     def _find_exact_matches(self, sketch: ChangeSketch, until: int) -> tuple[dict[int, frozenset[ExactKind]], set[int]]:
         """Return the changes with an equal exact hash, with its kinds; and the changes that this change reverts."""
         hashes = [
-            (key_from_exact_hash(sketch.exact[str(kind)]), _KIND_NUMBERS[kind])
+            (key_from_exact_hash(sketch.exact[str(kind)]), KIND_NUMBERS[kind])
             for kind in STORED
             if str(kind) in sketch.exact
         ]
@@ -168,7 +161,7 @@ class ChangeSearch:
         for change, number in self._tables.find_exact_matches(hashes, until):
             kinds_by_change.setdefault(change, set()).add(KINDS[number])
         inverted = [
-            (key_from_exact_hash(sketch.exact[str(kind)]), _KIND_NUMBERS[ExactKind(kind.channel, HashVariant.PLAIN)])
+            (key_from_exact_hash(sketch.exact[str(kind)]), KIND_NUMBERS[ExactKind(kind.channel, HashVariant.PLAIN)])
             for kind in KINDS
             if kind.variant is HashVariant.INVERTED and kind.channel is None and str(kind) in sketch.exact
         ]
@@ -184,7 +177,7 @@ def _rank_match(match: ChangeMatch) -> tuple[bool, float, int, int]:
 def index_rows_from_sketch(sketch: ChangeSketch, counts: dict[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
     """Return what the index stores beside the signature: exact hashes with their kinds, and terms."""
     exact = [
-        (key_from_exact_hash(sketch.exact[str(kind)]), _KIND_NUMBERS[kind])
+        (key_from_exact_hash(sketch.exact[str(kind)]), KIND_NUMBERS[kind])
         for kind in STORED
         if str(kind) in sketch.exact
     ]

@@ -9,11 +9,12 @@ from custody.core.ids import CommitSha
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables
 from custody.core.wire.time import format_timestamp
-from custody.dupes.app.change_reader import OWN, ChangeRef, UnreadableChange, read_changes
+from custody.dupes.app.change_reader import ChangeRef, UnreadableChange, read_changes
+from custody.dupes.app.check import find_own_changes
 from custody.dupes.app.labels import load_duplicate_model
 from custody.dupes.app.past_suggestions import PastSuggestion, read_past_suggestion
 from custody.dupes.app.search import ChangeMatch, ChangeSearch
-from custody.dupes.app.select import read_change_commits
+from custody.dupes.app.select import list_names_at, read_change_commits
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SIGNATURE_VERSION, sketch_change
@@ -68,17 +69,19 @@ def _replay_suggestion(
     if isinstance(change, UnreadableChange):
         return "not possible", f"cannot read the change: {change.why}"
     tables = DupesTables(store)
-    itself = tables.find(OWN, ref.base, ref.head)
+    own = find_own_changes(tables, head, list_names_at(workspace.repository, head) | {evidence.this.name})
+    answered = [row.id for row in tables.list_changes_by_head(suggestion.other.head)] if evidence.answer else []
     result = ChangeSearch(tables, rules, model).find(
         sketch_change(change.description, rules),
         until=evidence.as_of,
-        without=() if itself is None else (itself,),
+        without=own,
+        wanted=answered,
         counts={term.term: term.changes for term in evidence.terms},
     )
     match = next((match for match in result.matches if match.change.head == suggestion.other.head), None)
     if match is None:
         return "differs", "the other change is no longer found"
-    is_same = match.score.category is suggestion.category and _has_same_scores(match, evidence)
+    is_same = match.score.category.value == evidence.by_document and _has_same_scores(match, evidence)
     return ("same", None) if is_same else ("differs", "scores have changed since")
 
 
@@ -86,5 +89,5 @@ def _has_same_scores(match: ChangeMatch, evidence: DupesEvidence) -> bool:
     return (
         dict(match.score.similarities) == evidence.signals
         and match.shared_weight == evidence.shared_weight
-        and match.chance.probability == evidence.chance
+        and match.chance.probability == evidence.model_chance
     )

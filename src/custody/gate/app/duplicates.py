@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from custody.config import EffectiveRules
 from custody.core.errors import InputError, StoreError
 from custody.core.paths import Lines
-from custody.dupes import DuplicateVerdict, Relation
+from custody.dupes import DuplicateVerdict
 from custody.dupes.app.change_reader import ChangeRef
 from custody.dupes.app.check import find_duplicate_matches
 from custody.dupes.app.report import escape_change_name
@@ -15,8 +15,6 @@ from custody.gate.app.change import ChangeUnderReview
 from custody.gate.model import ChangeSpot, MissingEvidence, SimilarChange
 from custody.store import Store
 
-EXPECTED = frozenset((Relation.BACKPORT_OF, Relation.REVERT_OF, Relation.RELAND_OF, Relation.STACKED_ON))
-"""Relations in which changes are similar on purpose."""
 ALOUD = frozenset((DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING))
 SHORT_DIGITS = 12
 
@@ -36,20 +34,17 @@ def gather_duplicate_evidence(
         return MissingEvidence(
             f"not checked for duplicates: {error.message}", error.hint or "run 'custody dupes index'"
         )
-    return tuple(
-        _gate_duplicate_from_match(match)
-        for match in matches
-        if match.verdict in ALOUD and EXPECTED.isdisjoint(match.relations)
-    )
+    return tuple(_gate_duplicate_from_match(match) for match in matches if match.decision.verdict in ALOUD)
 
 
 def _gate_duplicate_from_match(match: DuplicateMatch) -> SimilarChange:
-    change, score = match.candidate.change, match.candidate.score
+    change, decision = match.candidate.change, match.decision
     name = f"{change.head[:SHORT_DIGITS]} '{escape_change_name(change.title)}'" + (
         " (merged)" if change.on_main else ""
     )
-    why = score.rule if match.candidate.exact else f"{score.rule} ({match.candidate.chance.probability * 100:.0f} %)"
-    return SimilarChange(name, match.verdict, score.category, why, tuple(_list_shared_spots(match)), change.head)
+    why = decision.rule if match.candidate.exact else f"{decision.rule} ({decision.probability * 100:.0f} %)"
+    spots = tuple(_list_shared_spots(match))
+    return SimilarChange(name, decision.verdict, decision.category, why, spots, change.head)
 
 
 def _list_shared_spots(match: DuplicateMatch) -> Iterator[ChangeSpot]:

@@ -6,6 +6,8 @@ from msgspec import Struct
 
 from custody.core.plural import count_noun
 from custody.gate.wire.report import ReasonReport
+from custody.review.app.words import STATEMENT_WORDS as STATEMENT_WORDS
+from custody.review.app.words import list_doubted_statements as list_doubted_statements
 from custody.review.wire import HunkAuthor, HunkReport, ReviewReport
 from custody.server.page_data.diff import ChangeDiff, DiffHunk, DiffReader
 from custody.server.pages.diff_lines import HunkHtml, LineNote, render_hunk_lines
@@ -21,6 +23,7 @@ BYTES_MAX = 90_000
 HUNKS_SHOWN = 24
 """Hunks of one page, folded ones included; a link leads to the next ones."""
 ORDER_SHOWN = 8
+STATEMENTS_SHOWN = 8
 SKIM_SHOWN = 6
 CARD_ELEMENTS = 48
 NOTED_PLACES_MAX = 3

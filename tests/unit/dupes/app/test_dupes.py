@@ -149,13 +149,12 @@ def test_revert_reland_and_backport_are_reported(world: World) -> None:
     assert "backport of" in related(backport, landed, world.root)
 
 
-def test_a_change_merged_below_its_base_is_already_on_main(world: World) -> None:
+def test_a_change_that_repeats_one_below_its_base_is_a_duplicate_on_main(world: World) -> None:
     landed = world.built.commit({**BASE, b"src/parser.py": STRICT}, world.main, message=b"Refuse NaN")
     undone = world.built.commit(BASE, landed, message=b"Tidy up")
     late = world.propose(3, {b"src/parser.py": STRICT}, "Refuse NaN in the parser", on=undone)
     best = world.index().check(late, undone).suggestions[0].evidence
-    assert best.other.head == landed
-    assert "already on main" in {relation.relation for relation in best.relations}
+    assert (best.other.head, best.other.on_main, best.duplicate, best.relations) == (landed, True, True, [])
 
 
 def test_a_change_merged_on_its_target_branch_is_not_a_backport(world: World) -> None:
@@ -165,7 +164,7 @@ def test_a_change_merged_on_its_target_branch_is_not_a_backport(world: World) ->
         stale = world.propose(number, {b"src/app.py": RETRY}, message)
         world.index()
         evidence = {item.evidence.other.head: item.evidence for item in world.check(stale).suggestions}
-        assert [relation.relation for relation in evidence[landed].relations] == ["already on main"]
+        assert (evidence[landed].duplicate, evidence[landed].relations) == (True, [])
         reasons = gate(world.workspace, GateRequest(change=f"main..{stale}")).reasons
         assert any(reason.code == "DUPE-SAME" and landed[:12] in reason.sentence for reason in reasons)
 

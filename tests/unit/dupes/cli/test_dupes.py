@@ -227,6 +227,7 @@ def test_a_bare_mirror_is_indexed_from_outside(built: Built, tmp_path: Path) -> 
         (("check",), "name a change to check"),
         (("show", "zz"), "invalid evidence id 'zz'"),
         (("index", "--refs", "pull/*"), "invalid ref pattern 'pull/*'"),
+        (("index", "--refs", "refs/heads/[ab]*"), "no ref matches 'refs/heads/[ab]*'"),
     ],
 )
 def test_errors_name_the_problem(built: Built, arguments: tuple[str, ...], message: str) -> None:
