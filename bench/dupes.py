@@ -59,7 +59,9 @@ def a_change(n: int, size: int) -> SketchedChange:
     signature = Signature(identifiers=names, lines=names, files=names, added=40, removed=5)
     head = CommitSha(f"{n:040x}")
     asked = ChangeRef(base=CommitSha("0" * 40), head=head)
-    return SketchedChange(asked, f"change {n}", n, ChangeSketch(signature, {}, {"identifier": terms, "path": paths}), 0)
+    return SketchedChange(
+        asked, f"change {n}", "", n, ChangeSketch(signature, {}, {"identifier": terms, "path": paths}), 0
+    )
 
 
 def populate(ground: Ground, size: int) -> Population:

@@ -37,8 +37,8 @@ _REVERTED = lazy_pattern(rf"\breverts? (?:commit |changeset )?{_SHA}", re.IGNORE
 _REVERT_TITLE = lazy_pattern(r'^\s*revert:? ["\']?', re.IGNORECASE)
 _RELAND_TITLE = lazy_pattern(r"^\s*(?:re-?land(?:ed)?|re-?apply|reapply)\b", re.IGNORECASE)
 _RELEASE_TITLE = lazy_pattern(
-    r"^\s*(?:chore\(release\)|release|bump(?:ed)? version|version bump|prepare(?: for)? release"
-    r"|v?\d+\.\d+(?:\.\d+)?\s*$)",
+    r"^\s*(?:chore\(release\)|release|version bump|prepare(?: for)? release|v?\d+\.\d+(?:\.\d+)?\s*$"
+    r"|(?:\w+(?:\([^)]{0,40}\))?!?: )?(?:bump(?:ed)? versions?\b|release v?\d))",
     re.IGNORECASE,
 )
 _SQUASHED = lazy_pattern(r"\(#(\d{1,7})\)\s*$")

@@ -4,8 +4,9 @@ Tests and documents are sketched by their names and headings, not by their lines
 hide what is tested.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeVar
 
 from msgspec import Struct, field
 
@@ -38,6 +39,8 @@ from custody.sketch.tokens import (
     split_message_words,
     tokenize_text,
 )
+
+_T = TypeVar("_T")
 
 SIGNATURE_VERSION = f"2.{FACTS_VERSION}.{MINHASH_VERSION}"
 """The version of signatures: changes with this module, the facts and MinHash, and then the index is rebuilt."""
@@ -159,10 +162,10 @@ class _SketchInput:
             removed=sum(piece.removed for piece in self._pieces),
             prod_changed=sum(piece.added + piece.removed for piece in self._production),
             renamed=sum(piece.old_path is not None for piece in self._pieces),
-            commits=frozenset(map(commit_sha_to_number, change.commits[:COMMITS_MAX])),
+            commits=frozenset(map(commit_sha_to_number, _select_commits(change.commits))),
             picked=frozenset(map(commit_sha_to_number, self._references.picked)),
             reverted=frozenset(map(commit_sha_to_number, self._references.reverted)),
-            origins=frozenset(hash32("origin", origin) for origin in change.origins[:COMMITS_MAX]),
+            origins=frozenset(hash32("origin", origin) for origin in _select_commits(change.origins)),
             is_bot=is_routine_bot(change.author),
             is_release=is_release_title(change.title),
         )
@@ -196,6 +199,11 @@ class _SketchInput:
 
     def _symbols(self) -> Iterator[str]:
         return (name for facts in self._facts for name in facts.symbols)
+
+
+def _select_commits(commits: Sequence[_T]) -> Sequence[_T]:
+    """Return the newest commits and the first one: branches from one unmerged branch share that."""
+    return commits if len(commits) <= COMMITS_MAX else (*commits[: COMMITS_MAX - 1], commits[-1])
 
 
 def commit_sha_to_number(sha: str) -> int:
