@@ -6,10 +6,10 @@ hide what is tested.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeVar
 
 from msgspec import Struct, field
 
+from custody.core.ids import CommitSha
 from custody.dupes.exact_hash import compute_exact_hashes
 from custody.dupes.facts.model import FACTS_VERSION, Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
@@ -39,8 +39,6 @@ from custody.sketch.tokens import (
     split_message_words,
     tokenize_text,
 )
-
-_T = TypeVar("_T")
 
 SIGNATURE_VERSION = f"2.{FACTS_VERSION}.{MINHASH_VERSION}"
 """The version of signatures: changes with this module, the facts and MinHash, and then the index is rebuilt."""
@@ -165,7 +163,7 @@ class _SketchInput:
             commits=frozenset(map(commit_sha_to_number, _select_commits(change.commits))),
             picked=frozenset(map(commit_sha_to_number, self._references.picked)),
             reverted=frozenset(map(commit_sha_to_number, self._references.reverted)),
-            origins=frozenset(hash32("origin", origin) for origin in _select_commits(change.origins)),
+            origins=frozenset(sorted({hash32("origin", origin) for origin in change.origins})[:COMMITS_MAX]),
             is_bot=is_routine_bot(change.author),
             is_release=is_release_title(change.title),
         )
@@ -201,9 +199,11 @@ class _SketchInput:
         return (name for facts in self._facts for name in facts.symbols)
 
 
-def _select_commits(commits: Sequence[_T]) -> Sequence[_T]:
-    """Return the newest commits and the first one: branches from one unmerged branch share that."""
-    return commits if len(commits) <= COMMITS_MAX else (*commits[: COMMITS_MAX - 1], commits[-1])
+def _select_commits(commits: Sequence[CommitSha]) -> Sequence[CommitSha]:
+    """Return the head, the first commit and those with the smallest ids: branches with common commits share some."""
+    if len(commits) <= COMMITS_MAX:
+        return commits
+    return (commits[0], *sorted(commits[1:-1])[: COMMITS_MAX - 2], commits[-1])
 
 
 def commit_sha_to_number(sha: str) -> int:
