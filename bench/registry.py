@@ -26,6 +26,7 @@ from bench import (
     pages,
     peers,
     real,
+    review,
     sanity,
     search,
     service,
@@ -42,6 +43,7 @@ from bench import (
     tenants,
     trust,
     trust_growth,
+    undo,
     warm,
 )
 from bench.attribution import command as attribution
@@ -98,6 +100,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "pages": pages.main,
         "peers": peers.main,
         "real": real.main,
+        "review": review.main,
         "search": search.main,
         "service": service.main,
         "service-fuzz": service_fuzz.main,
@@ -107,6 +110,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "tenancy": tenancy.main,
         "tenants": tenants.main,
         "trust": trust.main,
+        "undo": undo.main,
         "warm-why": warm.main,
     }
 )

@@ -28,11 +28,15 @@ DAY = 86_400
 class Judged:
     """A repository whose second commit, made at ``noon``, adds two lines; the gate judges it an hour later."""
 
-    def __init__(self, folder: Path, noon: int = NOON, files: dict[bytes, bytes] | None = None) -> None:
+    def __init__(
+        self, folder: Path, noon: int = NOON, files: dict[bytes, bytes] | None = None, message: bytes | None = None
+    ) -> None:
         self.noon = noon
         self.built = a_repository(folder)
         self.first = self.built.commit({b"a.py": OLD.encode()}, at=noon - 7200)
-        self.second = self.built.commit({b"a.py": NEW.encode(), **(files or {})}, self.first, at=noon)
+        self.second = self.built.commit(
+            {b"a.py": NEW.encode(), **(files or {})}, self.first, at=noon, message=message or b"a change"
+        )
         self.base = self.first
         self.built.checkout()
         self.workspace = Workspace(folder, now_ns=lambda: (noon + 3600) * NS)

@@ -94,6 +94,7 @@ from custody.trust.wire import (
     TrustVerifyReport,
     TrustWhyReport,
 )
+from custody.undo.wire import UndoReport
 from custody.why.report import WhyReport
 
 REPORTS: tuple[type[Report], ...] = (
@@ -132,6 +133,7 @@ REPORTS: tuple[type[Report], ...] = (
     BlameReport,
     RemovedReport,
     WhyReport,
+    UndoReport,
     StatsReport,
     StoreReport,
     TrailerReport,

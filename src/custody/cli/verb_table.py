@@ -23,6 +23,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "stats": "Show how many lines agents wrote.",
                 "trailer": "Show, write or check 'Assisted-by' trailers that rest on records.",
                 "trust": "Show trust scores and record decisions about agents' changes.",
+                "undo": "Print a patch that undoes a session, a call or a prompt.",
                 "why": "Show why a line exists: who wrote it, and for which prompt.",
             }
         ),
@@ -114,6 +115,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "token": "custody.server.cli.groups",
         "trailer": "custody.cli.trailer",
         "trust": "custody.trust.cli.trust",
+        "undo": "custody.undo.cli",
         "uninstall": "custody.intake.cli.setup",
         "verify": "custody.cli.verify",
         "why": "custody.why.cli",

@@ -19,6 +19,7 @@ from custody.gate.model import (
     READ_IT,
     AddedRange,
     ChangeSpot,
+    ChangeStatement,
     GateEvidence,
     GateVerdict,
     MissingEvidence,
@@ -30,7 +31,7 @@ from custody.gate.model import (
     join_reason_parts,
 )
 from custody.gate.rules import GateRules
-from custody.runs import TestState
+from custody.runs import StatementState, TestState
 
 # Attribution: is it known, with enough evidence, who wrote the added lines?
 
@@ -278,6 +279,45 @@ def check_tests(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
         reason = rules.reason(code, TEST_SENTENCES[state].format(named), spots=spots)
         # Anybody can record a failing run: that must not replace a stricter reason.
         yield replace(reason, level=rules.stricter(code, ReasonCode.TEST_NONE)) if state is TestState.FAILED else reason
+
+
+# Statements: do records back what the texts of the change say?
+
+
+STATEMENTS_SHOWN_MAX = 20
+"""Reasons with one code; more statements are counted."""
+STATEMENT_CODES: Mapping[StatementState, ReasonCode] = MappingProxyType(
+    {
+        StatementState.CONTRADICTED: ReasonCode.STATEMENT_CONTRADICTED,
+        StatementState.UNBACKED: ReasonCode.STATEMENT_UNBACKED,
+    }
+)
+
+
+def check_statements(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield one reason for each statement that records contradict or do not back; none if the check is off."""
+    if rules.statements == "off":
+        return
+    for state, code in STATEMENT_CODES.items():
+        found = [each for each in evidence.statements if each.compared.state is state]
+        for each in found[:STATEMENTS_SHOWN_MAX]:
+            spots = [ChangeSpot(path) for path in each.compared.paths]
+            yield _make_statement_reason(rules, code, describe_statement(each), spots)
+        if len(found) > STATEMENTS_SHOWN_MAX:
+            rest = count_noun(len(found) - STATEMENTS_SHOWN_MAX, "more statement")
+            yield _make_statement_reason(rules, code, f"{rest} with this code", [])
+
+
+def _make_statement_reason(rules: GateRules, code: ReasonCode, sentence: str, spots: Sequence[ChangeSpot]) -> Reason:
+    reason = rules.reason(code, sentence, spots=spots)
+    # Anybody can record a failing run: that must not replace a stricter reason.
+    return replace(reason, level=rules.stricter(code, ReasonCode.STATEMENT_UNBACKED))
+
+
+def describe_statement(found: ChangeStatement) -> str:
+    """Return a statement as written with its place, and what records say."""
+    statement = found.compared.statement
+    return f"{found.source}, line {statement.line}, says “{statement.text}”, but {found.record}"
 
 
 # Citations: do the texts of the change cite sources that hold?

@@ -13,7 +13,7 @@ from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
 from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
-from custody.runs import TestEvidence, TestState
+from custody.runs import ComparedStatement, StatementState, TestEvidence, TestState
 from custody.trust import Approval, ChangeAuthor, FileVoucher
 
 # The table of all reasons; only this file says which reason may not be milder than which.
@@ -66,6 +66,8 @@ class ReasonCode(Enum):
     TEST_NONE = "TEST-NONE"
     TEST_STALE = "TEST-STALE"
     TEST_FAILED = "TEST-FAILED"
+    STATEMENT_UNBACKED = "STATEMENT-UNBACKED"
+    STATEMENT_CONTRADICTED = "STATEMENT-CONTRADICTED"
     INTEG_UNSEEN = "INTEG-UNSEEN"
     INTEG_DAMAGE = "INTEG-DAMAGE"
     REVIEW_UNREAD = "REVIEW-UNREAD"
@@ -94,6 +96,8 @@ _BY_AGENTS = (
     ReasonCode.TEST_NONE,
     ReasonCode.TEST_STALE,
     ReasonCode.TEST_FAILED,
+    ReasonCode.STATEMENT_UNBACKED,
+    ReasonCode.STATEMENT_CONTRADICTED,
 )
 """Reasons that apply only to lines known to be an agent's."""
 _CITE = tuple(code for code in ReasonCode if code.value.startswith("CITE-"))
@@ -240,6 +244,17 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
         ReasonCode.TEST_FAILED: ReasonInfo(
             "The last recorded test run for code that an agent wrote failed.",
             "fix what fails and run the tests again; 'custody runs' lists the recorded runs",
+        ),
+        ReasonCode.STATEMENT_UNBACKED: ReasonInfo(
+            "The description or a commit message says something that no record backs: tests pass, a linter ran, tests"
+            " were added. Runs below `gate.assurance_min` count as missing.",
+            "run it in the agent's session, or correct the text; 'custody runs' lists the recorded runs",
+            (ReasonCode.STATEMENT_CONTRADICTED,),
+        ),
+        ReasonCode.STATEMENT_CONTRADICTED: ReasonInfo(
+            "The description or a commit message says something that records or the diff contradict: the last run"
+            " failed, or code changed where only documents should have.",
+            "correct the text or the change; 'custody runs' lists the recorded runs",
         ),
         ReasonCode.INTEG_UNSEEN: ReasonInfo(
             "The store exists but cannot be read, so the evidence about the change is lost.",
@@ -397,6 +412,15 @@ class TestedFile(Struct, frozen=True):
     assurance: Assurance = Assurance.SELF_REPORTED
 
 
+class ChangeStatement(Struct, frozen=True):
+    """A statement in the ``source``, what records say about it, and how far the run behind that can be believed."""
+
+    source: str
+    compared: ComparedStatement
+    record: str
+    assurance: Assurance | None = None
+
+
 class ReadState(Struct, frozen=True):
     """The hunks of a change that no second person has read, and the lowest assurance of the marks of the others."""
 
@@ -429,6 +453,8 @@ class GateEvidence(Struct, frozen=True):
     guarded: tuple[str, ...] = ()
     vouchers: tuple[FileVoucher, ...] = ()
     rejected_by: str | None = None
+    statements: tuple[ChangeStatement, ...] = ()
+    """What the texts of the change say, compared with records; empty if the check is off."""
     reads: ReadState | MissingEvidence | None = None
     """Which hunks a second person has read; None if the check is off."""
 
@@ -445,6 +471,11 @@ class GateEvidence(Struct, frozen=True):
         favorable += [answer.assurance for answer in trust if answer.approval]
         favorable += [voucher.assurance for voucher in self.vouchers]
         favorable += [file.assurance for file in self.tests if file.evidence.state is TestState.AFTER_EDIT]
+        favorable += [
+            each.assurance
+            for each in self.statements
+            if each.compared.state is StatementState.BACKED and each.assurance is not None
+        ]
         if isinstance(self.reads, ReadState) and self.reads.assurance is not None:
             favorable.append(self.reads.assurance)
         return find_lowest_assurance(favorable) or Assurance.WITNESSED

@@ -45,6 +45,7 @@ class HunkFacts(Struct, frozen=True, kw_only=True):
     of its lines or its file. ``risky`` is the pattern that its path matches. ``is_tested_code`` says that test runs
     concern its file, ``tests`` what they show, ``is_test_believed`` that the rules accept this as evidence.
     ``weakened`` are words that recorded calls removed from its lines. ``unseen`` says why its lines cannot be read.
+    ``doubted`` are the codes of statements that its file does not bear out.
     """
 
     id: str
@@ -61,6 +62,7 @@ class HunkFacts(Struct, frozen=True, kw_only=True):
     is_test_file: bool = False
     weakened: tuple[str, ...] = ()
     unseen: str | None = None
+    doubted: tuple[str, ...] = ()
 
 
 class RankedHunk(Struct, frozen=True):
@@ -170,6 +172,8 @@ def _find_risk_factors(facts: HunkFacts) -> Iterator[RiskFactor]:
         yield _make_factor("ATTR-UNSEEN")
     if facts.is_tested_code and not (facts.tests is TestState.AFTER_EDIT and facts.is_test_believed):
         yield _make_test_factor(facts.tests)
+    for code in facts.doubted:
+        yield RiskFactor(code, RiskLevel.HIGH if code in HIGH_FACTORS else RiskLevel.MEDIUM, FACTOR_WORDS[code])
     yield from _find_diff_factors(facts)
 
 

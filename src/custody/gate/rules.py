@@ -61,6 +61,8 @@ class GateRules(Struct, frozen=True, kw_only=True):
     """Patterns of Markdown documents that must cite sources; in others only existing citations are checked."""
     tests: Literal["agents", "off"] = "off"
     """Whether code that agents wrote must have been tested after its last edit."""
+    statements: Literal["on", "off"] = "off"
+    """Whether what the description and the commit messages say must be backed by records."""
     calls: Literal["on", "off"] = "off"
     """Whether to check what agents called before they changed a risky file."""
     risky_paths: tuple[str, ...] = RISKY
@@ -89,6 +91,7 @@ class GateRules(Struct, frozen=True, kw_only=True):
         for pattern in self.reports:
             check_rule_path_pattern("gate.reports", pattern)
         check_rule_choice("gate.tests", self.tests, ("agents", "off"))
+        check_rule_choice("gate.statements", self.statements, ("on", "off"))
         check_rule_choice("gate.calls", self.calls, ("on", "off"))
         for pattern in self.risky_paths:
             check_rule_path_pattern("gate.risky_paths", pattern)

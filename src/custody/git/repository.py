@@ -260,15 +260,17 @@ class Repository(Struct, frozen=True):
         paths: Iterable[RepoPath] = (),
         *,
         renames: bool = False,
+        with_added: bool = True,
         limits: PatchLimits | None = None,
     ) -> AnswerStream[CommitDiff]:
         """Yield the removed and added lines, one answer per comparison; only below ``paths``, if any.
 
-        With ``paths``, ``renames`` sees only files below them: a file from elsewhere counts as added.
+        With ``paths``, ``renames`` sees only files below them: a file from elsewhere counts as added. Without
+        ``with_added``, files that exist on one side only are left out.
         """
         from custody.git.diff import USUAL_PATCH, parse_patches, start_diff_tree
 
-        options = ("--raw", "-p", "--unified=0", _RENAMES[renames])
+        options = ("--raw", "-p", "--unified=0", _RENAMES[renames], *(() if with_added else ("--diff-filter=MRT",)))
         return start_diff_tree(
             self._sealed, comparisons, paths, options, partial(parse_patches, limits=limits or USUAL_PATCH)
         )

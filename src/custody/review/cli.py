@@ -23,6 +23,7 @@ from custody.gate.cli import (
     render_reading_rows,
 )
 from custody.review.app.words import (
+    STATEMENT_WORDS,
     describe_authors,
     describe_calls,
     describe_duplicates,
@@ -30,7 +31,9 @@ from custody.review.app.words import (
     describe_readers,
     describe_sources,
     describe_tests,
+    list_doubted_statements,
     name_hunk_place,
+    name_statement_place,
 )
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import (
@@ -53,6 +56,10 @@ LABEL_COLUMNS = 11
 ROW_LINES_MAX = 4
 """Lines of one fact on a terminal."""
 INDENT = "  "
+STATEMENTS_SHOWN_MAX = 5
+STATEMENT_ROLES: Mapping[str, Role] = MappingProxyType(
+    {"contradicted": "bad", "unbacked": "warn", "unknown": "unknown", "backed": "ok"}
+)
 TEST_ROLES: Mapping[str, Role] = MappingProxyType(
     {"after-edit": "ok", "stale": "bad", "failed": "bad", "none": "warn", "unknown": "unknown"}
 )
@@ -152,6 +159,7 @@ def render_review(report: ReviewReport, screen: Screen, change: str, *, verbose:
     yield from _render_title(report, screen, change)
     yield ""
     yield from _wrap(report.summary, screen)
+    yield from _render_statements(report, screen, verbose=verbose)
     if not report.hunks:
         return
     yield ""
@@ -192,6 +200,23 @@ def _render_title(report: ReviewReport, screen: Screen, change: str) -> Iterator
         yield about
     else:
         yield (StyledText(verdict, look.role), about)
+
+
+def _render_statements(report: ReviewReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield the statements that records contradict or do not back, with both texts; with ``verbose`` all."""
+    statements = report.statements if verbose else list_doubted_statements(report)
+    if not statements:
+        return
+    yield ""
+    yield StyledText("What the texts say, and the records", "strong")
+    for statement in statements[: None if verbose else STATEMENTS_SHOWN_MAX]:
+        said = f"“{statement.text}” ({name_statement_place(statement)})"
+        yield from _render_row("says", said, None, screen)
+        record = f"{STATEMENT_WORDS[statement.state]}: {statement.record}"
+        yield from _render_row("records", record, STATEMENT_ROLES[statement.state], screen)
+    if not verbose and len(statements) > STATEMENTS_SHOWN_MAX:
+        rest = count_noun(len(statements) - STATEMENTS_SHOWN_MAX, "more statement")
+        yield StyledText(f"  {rest} (-v lists them)", "muted")
 
 
 def _make_reading_row(hunk: HunkReport) -> ReadingRow:

@@ -11,6 +11,7 @@ from custody.gate.wire.report import (
     CommitId,
     ReasonReport,
     SkippedCheck,
+    StatementReport,
     UnreadFile,
     VerdictLevelName,
 )
@@ -193,6 +194,7 @@ class ReviewReport(Report, frozen=True, kw_only=True, tag="review"):
     ``verdict`` and ``reasons`` are those of ``custody gate``. ``summary`` names the two strongest reasons. ``order``
     has the ids of ``hunks``, the one to read first at the front; ``more`` counts hunks that are left out. ``tested``
     is null where no agent wrote lines. ``publishes_prompts`` is the rule of the base branch about excerpts of prompts.
+    Of the ``statements``, those that records contradict come first, then those that no record backs.
     """
 
     base: CommitId
@@ -208,6 +210,7 @@ class ReviewReport(Report, frozen=True, kw_only=True, tag="review"):
     tested: TestedLines | None
     levels: dict[RiskName, int]
     reasons: list[ReasonReport]
+    statements: list[StatementReport]
     order: list[str]
     hunks: list[HunkReport]
     more: HunksLeftOut | None

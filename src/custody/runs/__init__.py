@@ -10,30 +10,43 @@ from custody.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from custody.runs.model import (
+        ChangedFileFacts,
         CommandKind,
         CommandRun,
+        ComparedStatement,
         FileUnderTest,
         RunCoverage,
         RunResult,
         RunScope,
+        StatementFacts,
+        StatementKind,
+        StatementState,
         TestEvidence,
         TestState,
+        TextStatement,
     )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "model": "CommandKind CommandRun FileUnderTest RunCoverage RunResult RunScope TestEvidence TestState",
+            "model": "ChangedFileFacts CommandKind CommandRun ComparedStatement FileUnderTest RunCoverage RunResult"
+            " RunScope TextStatement StatementFacts StatementKind StatementState TestEvidence TestState",
         },
     )
 
 __all__ = [
+    "ChangedFileFacts",
     "CommandKind",
     "CommandRun",
+    "ComparedStatement",
     "FileUnderTest",
     "RunCoverage",
     "RunResult",
     "RunScope",
+    "StatementFacts",
+    "StatementKind",
+    "StatementState",
     "TestEvidence",
     "TestState",
+    "TextStatement",
 ]

@@ -110,3 +110,83 @@ class TestEvidence(Struct, frozen=True):
     state: TestState
     run: CommandRun | None = None
     edited_ns: int | None = None
+
+
+class StatementKind(Enum):
+    """What a statement says; the first seven are about runs, the others about the diff."""
+
+    TESTS_PASS = "tests-pass"
+    LINT_PASSES = "lint-passes"
+    TYPES_PASS = "types-pass"
+    BUILD_PASSES = "build-passes"
+    FORMATTED = "formatted"
+    CHECKS_PASS = "checks-pass"
+    TESTS_RAN = "tests-ran"
+    LINT_RAN = "lint-ran"
+    TYPES_RAN = "types-ran"
+    BUILD_RAN = "build-ran"
+    TESTS_WRITTEN = "tests-written"
+    NO_BEHAVIOR_CHANGE = "no-behavior-change"
+    DOCS_ONLY = "docs-only"
+    NO_PRODUCTION_CODE = "no-production-code"
+
+
+class TextStatement(Struct, frozen=True):
+    """A statement in a text: its kind, its sentence as written, and the line where that starts.
+
+    ``is_whole``: it is about all tests, not about some.
+    """
+
+    kind: StatementKind
+    text: str
+    line: int
+    is_whole: bool = False
+
+
+class StatementState(Enum):
+    """What records and the diff say about a statement; ``UNKNOWN`` where they cannot say anything."""
+
+    BACKED = "backed"
+    UNBACKED = "unbacked"
+    CONTRADICTED = "contradicted"
+    UNKNOWN = "unknown"
+
+
+class ChangedFileFacts(Struct, frozen=True, kw_only=True):
+    """What the diff says about a file, and when sessions edited it.
+
+    ``is_code``: lines of source code changed, more than comments. ``has_new_tests``: lines of tests were added.
+    """
+
+    path: str
+    is_code: bool
+    is_test: bool
+    has_new_tests: bool = False
+    edits_ns: tuple[int, ...] = ()
+
+
+class StatementFacts(Struct, frozen=True, kw_only=True):
+    """What statements are compared with: recorded runs, oldest first, and the files of the change.
+
+    ``counted`` are the runs that may speak for a statement. ``until_ns`` is when the statement was made, if known.
+    Without ``sessions`` that wrote lines of the change, runs say nothing about it.
+    """
+
+    files: tuple[ChangedFileFacts, ...]
+    runs: tuple[CommandRun, ...] = ()
+    counted: tuple[CommandRun, ...] = ()
+    sessions: int = 0
+    until_ns: int | None = None
+
+
+class ComparedStatement(Struct, frozen=True):
+    """A statement, what records and the diff say about it, the run behind that, and the files concerned.
+
+    ``record`` has ``RUN`` where the run belongs.
+    """
+
+    statement: TextStatement
+    state: StatementState
+    record: str
+    run: CommandRun | None = None
+    paths: tuple[str, ...] = ()

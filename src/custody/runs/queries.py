@@ -146,6 +146,21 @@ def find_session_family(store: Store, sessions: Collection[SessionId]) -> frozen
     return frozenset(family)
 
 
+def find_neighbor_sessions(
+    store: Store, sessions: Collection[SessionId], since_ns: int, until_ns: int
+) -> frozenset[SessionId]:
+    """Return the sessions that ran commands in the work trees of these sessions, in a period."""
+    found: set[SessionId] = set()
+    for named in _split_names(sorted(sessions)):
+        rows = store.db.rows(
+            "SELECT DISTINCT session FROM command_record WHERE at_ns >= ? AND at_ns <= ? AND root IN"
+            f" (SELECT root FROM command_record WHERE session IN ({make_sql_placeholders(named)}))",
+            (since_ns, until_ns, *named),
+        )
+        found.update(SessionId(str(session)) for (session,) in rows)
+    return frozenset(found)
+
+
 def find_editing_sessions(store: Store, paths: Collection[RepoPath]) -> dict[RepoPath, frozenset[SessionId]]:
     """Return the sessions that edited each file."""
     found: dict[RepoPath, set[SessionId]] = {path: set() for path in paths}

@@ -14,6 +14,7 @@ from custody.gate.checks import (
     check_duplicates,
     check_integrity,
     check_policy,
+    check_statements,
     check_tests,
     judge,
 )
@@ -112,6 +113,7 @@ def verdict(seen: GateEvidence, rules: GateRules | None = None) -> GateVerdict:
             check_integrity,
             check_policy,
             check_tests,
+            check_statements,
         ],
         rules or GateRules(),
     )

@@ -65,6 +65,7 @@ def test_every_code_has_its_row_and_names_its_check() -> None:
         "INTEG",
         "POLICY",
         "REVIEW",
+        "STATEMENT",
         "TEST",
     }
     assert all(about.meaning.endswith(".") and not about.remedy.endswith(".") for about in CODES.values())

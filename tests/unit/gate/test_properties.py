@@ -16,6 +16,7 @@ from custody.dupes import Category, DuplicateVerdict
 from custody.gate.model import (
     AddedRange,
     CallsBeforeEdit,
+    ChangeStatement,
     ChangeText,
     FileAdditions,
     GateEvidence,
@@ -28,7 +29,7 @@ from custody.gate.model import (
     VerdictLevel,
 )
 from custody.gate.rules import GateRules, LevelName
-from custody.runs import TestEvidence, TestState
+from custody.runs import ComparedStatement, StatementKind, StatementState, TestEvidence, TestState, TextStatement
 from custody.trust.model import Approval, ReviewReason, ReviewRequirement
 from tests.unit.gate.builders import (
     HOUR_NS,
@@ -63,8 +64,11 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     calls[ReasonCode.GRAPH_UNSEEN] = draw(st.integers(max(calls.values()), 2))
     tests = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("TEST-")}
     tests[ReasonCode.TEST_NONE] = draw(st.integers(max(tests.values()), 2))
+    contradicted = draw(st.integers(0, 2))
+    unbacked = draw(st.integers(contradicted, 2))
     by_records = (
         tests[ReasonCode.TEST_NONE],
+        unbacked,
         texts[ReasonCode.CITE_UNREAD],
         texts[ReasonCode.CITE_MISSING],
         calls[ReasonCode.GRAPH_UNSEEN],
@@ -80,6 +84,8 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
         ReasonCode.ATTR_SELF: unvouched,
         ReasonCode.ATTR_WEAK: weak,
         ReasonCode.ATTR_SHARE: share,
+        ReasonCode.STATEMENT_UNBACKED: unbacked,
+        ReasonCode.STATEMENT_CONTRADICTED: contradicted,
     }
     places |= records | duplicates | texts | calls | tests
     damage = draw(st.integers(max(places.values()), 2))
@@ -98,6 +104,7 @@ some_rules = st.builds(
     gap_hours_before=st.sampled_from(HOURS),
     gap_hours_after=st.sampled_from(HOURS),
     tests=st.sampled_from(("agents", "agents", "off")),
+    statements=st.sampled_from(("on", "on", "off")),
     levels=some_levels(),
 )
 """Rules with bounds in the range of the drawn changes."""
@@ -168,6 +175,18 @@ some_tests = st.builds(
     evidence=st.builds(TestEvidence, st.just(TestState.AFTER_EDIT) | st.sampled_from(TestState)),
     assurance=st.just(Assurance.WITNESSED) | st.sampled_from(Assurance),
 )
+some_statements = st.builds(
+    ChangeStatement,
+    st.just("the description"),
+    st.builds(
+        ComparedStatement,
+        st.just(TextStatement(StatementKind.TESTS_PASS, "Tests pass", 1)),
+        st.just(StatementState.BACKED) | st.sampled_from((StatementState.UNBACKED, StatementState.CONTRADICTED)),
+        st.just("it says so"),
+    ),
+    st.just("it says so"),
+    st.just(Assurance.WITNESSED) | st.sampled_from(Assurance),
+)
 some_changes = st.builds(
     GateEvidence,
     files=st.lists(some_files, min_size=1, max_size=3).map(tuple),
@@ -178,6 +197,7 @@ some_changes = st.builds(
     texts=st.lists(some_texts, max_size=2).map(tuple),
     calls=st.none() | st.just(()) | some_calls | st.just(UNSEEN),
     tests=st.just(()) | st.lists(some_tests, max_size=2).map(tuple),
+    statements=st.just(()) | st.lists(some_statements, max_size=2).map(tuple),
     policy=st.just(()) | st.just(("gate.tier_max from 4 to 6",)),
     guarded=st.just(()) | st.just(("'.github/workflows/ci.yml'",)),
 )
@@ -202,6 +222,10 @@ def drops(seen: GateEvidence) -> Iterator[GateEvidence]:
     for place, tested in enumerate(seen.tests):
         lost = replace(tested, evidence=TestEvidence(TestState.NONE), assurance=Assurance.SELF_REPORTED)
         yield replace(seen, tests=(*seen.tests[:place], lost, *seen.tests[place + 1 :]))
+    for place, said in enumerate(seen.statements):
+        compared = replace(said.compared, state=StatementState.UNBACKED)
+        lost_run = replace(said, compared=compared, assurance=None)
+        yield replace(seen, statements=(*seen.statements[:place], lost_run, *seen.statements[place + 1 :]))
     yield from (replace(seen, recorded=less) for less in less_recorded(seen.recorded))
     for place, file in enumerate(seen.files):
         for found in less_found(file.authorship):

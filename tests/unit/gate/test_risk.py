@@ -54,6 +54,7 @@ hunks = st.builds(
     is_test_file=st.booleans(),
     weakened=st.just(()) | st.just(("not",)),
     unseen=st.none() | st.just("is a binary file"),
+    doubted=st.lists(st.sampled_from(("STATEMENT-UNBACKED", "STATEMENT-CONTRADICTED")), unique=True).map(tuple),
 )
 
 

@@ -278,6 +278,25 @@ class LineageTables:
         rows = self._db.rows("SELECT DISTINCT agent, session FROM lineage_state WHERE path = ?", (path.raw,))
         return frozenset((str(agent), None if session is None else str(session)) for agent, session in rows)
 
+    def list_states_of_session(self, agent: str, session: str) -> list[tuple[int, RepoPath, str | None]]:
+        """Return the states after a session's calls as (state, file, call)."""
+        rows = self._db.rows(
+            "SELECT id, path, call FROM lineage_state WHERE agent = ? AND session = ? ORDER BY id", (agent, session)
+        )
+        return [
+            (integer_from_sql(id_), RepoPath(bytes_from_sql(path)), None if call is None else str(call))
+            for id_, path, call in rows
+        ]
+
+    def find_keys_added_by(self, states: Collection[int]) -> frozenset[int]:
+        """Return the keys of the lines that these states' calls added."""
+        keys: set[int] = set()
+        for batch in split_row_batches(sorted(states), KEYS_PER_STATEMENT_MAX):
+            where = make_sql_placeholders(batch)
+            rows = self._db.rows(f"SELECT DISTINCT hash FROM lineage_line WHERE state IN ({where})", batch)
+            keys.update(integer_from_sql(key) for (key,) in rows)
+        return frozenset(keys - {REDACTED})
+
     def list_states(self, path: RepoPath) -> list[StateRow]:
         """Return the states of a file, oldest first."""
         rows = self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE path = ?", (path.raw,))

@@ -10,9 +10,9 @@ from custody.core.ids import CommitSha
 from custody.core.paths import matches_path_pattern
 from custody.core.patterns import lazy_pattern
 from custody.core.structs import hash_struct
-from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, OWN, ChangeRef
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, OWN, ChangeRef
 from custody.dupes.history import ChangeHistory, Graph, order_own_commits
-from custody.dupes.model import ChangeRow
+from custody.dupes.model import NO_COMMIT, ChangeRow
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.git import Ancestry, NoObject, Repository, Walk

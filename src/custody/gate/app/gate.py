@@ -33,6 +33,7 @@ from custody.gate.checks import (
     check_integrity,
     check_policy,
     check_reads,
+    check_statements,
     check_tests,
     check_trust,
 )
@@ -54,7 +55,8 @@ from custody.workspace.workspace import Workspace
 
 READS = "reads"
 TESTS = "tests"
-"""An optional check: a report names it only where a policy requires it."""
+STATEMENTS = "statements"
+"""Optional checks: a report names them only where a policy requires them."""
 CHECKS: Mapping[str, GateCheck] = MappingProxyType(
     {
         "integrity": check_integrity,
@@ -65,6 +67,7 @@ CHECKS: Mapping[str, GateCheck] = MappingProxyType(
         "citations": check_citations,
         "calls": check_calls,
         TESTS: check_tests,
+        STATEMENTS: check_statements,
         READS: check_reads,
     }
 )
@@ -182,7 +185,9 @@ def encode_verdict_form(report: GateReport, form: str, version: str, at: PlaceRe
 def _list_checks_off(policy: Policy, evidence: GateEvidence) -> list[str]:
     """Return the checks that only some teams turn on, where they are off."""
     off = [] if evidence.reads is not None else [READS]
-    return off if policy.rules.of(GateRules).tests == "agents" else [*off, TESTS]
+    rules = policy.rules.of(GateRules)
+    off += [] if rules.tests == "agents" else [TESTS]
+    return off if rules.statements == "on" else [*off, STATEMENTS]
 
 
 class _VerdictBinding(Struct, frozen=True):

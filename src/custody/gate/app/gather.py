@@ -19,11 +19,13 @@ from custody.core.ids import StoreId
 from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.removals import gather_call_removals
+from custody.gate.app.statements import StatementRecords, gather_statements
 from custody.gate.app.tests import rate_change_tests, read_change_tests
 from custody.gate.app.texts import has_prose
 from custody.gate.model import (
     AddedRange,
     CallsBeforeEdit,
+    ChangeStatement,
     ChangeText,
     FileAdditions,
     GateEvidence,
@@ -84,13 +86,14 @@ class GatheredEvidence(Struct, frozen=True):
     removals: tuple[CallRemovals, ...] = ()
     believed: frozenset[StoreId] = frozenset()
     tests: Mapping[str, TestEvidence] = field(default_factory=dict)
+    statements: tuple[ChangeStatement, ...] = ()
 
 
 def gather_evidence(
     workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> GatheredEvidence:
     """Return the evidence for all checks that are on."""
-    gathered = _gather_attribution_evidence(workspace, review, policy)
+    gathered = _gather_attribution_evidence(workspace, review, policy, description)
     rules = policy.rules.of(GateRules)
     skipped = {}
     duplicates = _gather_duplicates(workspace, review, policy, rules)
@@ -126,7 +129,9 @@ def gather_evidence(
     return replace(gathered, evidence=evidence, skipped=skipped)
 
 
-def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> GatheredEvidence:
+def _gather_attribution_evidence(
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
+) -> GatheredEvidence:
     """Return who wrote the added lines, and the decisions about these agents."""
     from custody.gate.app.contradictions import ContradictionCheck
 
@@ -140,7 +145,11 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
             else RecordState(damage=recorded.damage if recorded else ())
         )
         evidence = GateEvidence((), change.period, known, vouchers=list_missing_vouchers(change))
-        return GatheredEvidence(evidence, removals=_gather_removals_alone(workspace, review, policy))
+        return _add_statements(
+            GatheredEvidence(evidence, removals=_gather_removals_alone(workspace, review, policy)),
+            policy,
+            gather_statements(review, policy, description),
+        )
     left_out = tuple(
         FileAdditions(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out
     )
@@ -173,13 +182,27 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
                 rated = rate_change_tests(tests, answered.evidence, policy, context.store, context.ratings)
                 answered = replace(answered, evidence=replace(answered.evidence, tests=rated))
             believed = context.ratings.believed
-            return replace(answered, edited=edited, removals=removals, believed=believed, tests=tests.judge_all())
+            records = StatementRecords(context.store, tests, context.ratings)
+            statements = gather_statements(review, policy, description, records)
+            return _add_statements(
+                replace(answered, edited=edited, removals=removals, believed=believed, tests=tests.judge_all()),
+                policy,
+                statements,
+            )
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
         missing = list_missing_vouchers(change)
         evidence = GateEvidence((*nothing, *left_out), change.period, recorded, unknown, vouchers=missing)
-        return GatheredEvidence(evidence)
+        return _add_statements(GatheredEvidence(evidence), policy, gather_statements(review, policy, description))
+
+
+def _add_statements(
+    gathered: GatheredEvidence, policy: Policy, statements: tuple[ChangeStatement, ...]
+) -> GatheredEvidence:
+    """Add compared statements; the verdict rests on them where the rules say so."""
+    judged = statements if policy.rules.of(GateRules).statements == "on" else ()
+    return replace(gathered, statements=statements, evidence=replace(gathered.evidence, statements=judged))
 
 
 def _gather_file_vouchers(

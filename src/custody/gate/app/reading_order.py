@@ -16,6 +16,7 @@ from custody.dupes.app.file_channel import is_source_path, name_file_channel
 from custody.dupes.app.patch_identity import IdentifiedHunk, list_identified_hunks
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.gather import GatheredEvidence
+from custody.gate.checks import STATEMENT_CODES
 from custody.gate.model import AddedRange, ChangeSpot, GateEvidence, MissingEvidence, Reason, RecordState, SimilarChange
 from custody.gate.risk import HunkFacts, HunkRisk, RiskLevel, rank_hunks
 from custody.gate.rules import GateRules
@@ -162,6 +163,7 @@ class _FactMaker:
         self._believed = gathered.believed
         self._tests = gathered.tests
         self._weakened = _index_weakened_lines(gathered)
+        self._doubted = _index_doubted_statements(gathered)
 
     def judge_file(self, file: _ChangedFile) -> Iterator[tuple[HunkFacts, JudgedHunk]]:
         """Yield the facts of each hunk, and the hunk without its risk."""
@@ -216,6 +218,7 @@ class _FactMaker:
                 for word in words
             ),
             unseen=None if shown is HunkDetail.WHOLE else NOT_SHOWN[shown],
+            doubted=self._doubted.get(hunk.path, ()),
         )
 
     def _is_run_believed(self, tests: TestEvidence) -> bool:
@@ -263,6 +266,17 @@ def _index_weakened_lines(gathered: GatheredEvidence) -> Mapping[str, list[tuple
     for removal in gathered.removals:
         by_path[removal.path] += [(line.line, line.words) for line in removal.shortened]
     return by_path
+
+
+def _index_doubted_statements(gathered: GatheredEvidence) -> Mapping[str, tuple[str, ...]]:
+    """Return the codes of the statements that records contradict or do not back, by the files that they are about."""
+    codes = defaultdict[str, dict[str, None]](dict)
+    for found in gathered.statements:
+        code = STATEMENT_CODES.get(found.compared.state)
+        if code is not None:
+            for path in found.compared.paths:
+                codes[path][code.value] = None
+    return {path: tuple(found) for path, found in codes.items()}
 
 
 class _HasLines(Protocol):

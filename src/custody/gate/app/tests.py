@@ -16,6 +16,7 @@ from custody.gate.rules import GateRules
 from custody.runs import CommandRun, FileUnderTest, TestEvidence
 from custody.runs.app.evidence import RunHistory, get_review_rules, read_run_history
 from custody.store import Store
+from custody.workspace.change import NS
 
 CODE_CHANNELS = frozenset(("production", "tests"))
 
@@ -42,7 +43,7 @@ def read_change_tests(
         for path, lines in answers.items()
     }
     period = review.change.period
-    until_ns = None if review.is_work_tree or period is None else period.last_ns
+    until_ns = None if review.is_work_tree or period is None else period.last_ns + NS - 1  # commits have whole seconds
     asked = list(files.values())
     return ChangeTests(read_run_history(store, get_review_rules(policy.rules), asked, until_ns=until_ns), files)
 
@@ -58,8 +59,8 @@ def rate_change_tests(
         lines = tuple(added.lines for path, added in evidence.ranges if path == file.path and added.whose.is_agent)
         if asked is None or not lines or not _is_code(policy, file.path):
             continue
-        judged = tests.history.judge(asked, lambda run: rules.counts(_rate_run(store, ratings, run)))
-        rating = _rate_run(store, ratings, judged.run)
+        judged = tests.history.judge(asked, lambda run: rules.counts(rate_run(store, ratings, run)))
+        rating = rate_run(store, ratings, judged.run)
         found.append(TestedFile(path=file.path, lines=lines, evidence=judged, assurance=rating))
     return tuple(found)
 
@@ -68,7 +69,8 @@ def _is_code(policy: Policy, path: str) -> bool:
     return is_source_path(path) and name_file_channel(policy.rules, path) in CODE_CHANNELS
 
 
-def _rate_run(store: Store, ratings: ChainRatings, run: CommandRun | None) -> Assurance:
+def rate_run(store: Store, ratings: ChainRatings, run: CommandRun | None) -> Assurance:
+    """Return how far a recorded run can be believed; without a record, not at all."""
     ref: RecordRef | None = None if run is None else run.record
     record = None if ref is None else store.tables.record(ref)
     return Assurance.SELF_REPORTED if record is None else ratings.rate_record(record)

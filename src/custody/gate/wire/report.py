@@ -15,6 +15,7 @@ from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun, noun_for_count
 from custody.core.wire.canonical import Json, describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import IntegrityFinding, Report
+from custody.runs.wire import RunReport
 from custody.trust.wire import AgentApproval
 
 VerdictLevelName = Literal["approve", "review", "block"]
@@ -40,6 +41,23 @@ class ReasonReport(msgspec.Struct, frozen=True):
     sentence: str
     remedy: str
     places: list[PlaceReport]
+
+
+class StatementReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement of the description or a commit message, and what records or the diff say about it.
+
+    ``text`` is the sentence as written, ``line`` where it starts in ``source``. ``unknown``: records cannot say
+    anything. ``paths`` are the files that ``record`` is about.
+    """
+
+    state: Literal["backed", "unbacked", "contradicted", "unknown"]
+    kind: str
+    source: str
+    line: int
+    text: str
+    record: str
+    run: RunReport | None
+    paths: list[str]
 
 
 class AddedLines(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,14 +17,17 @@ from custody.core.wire.sarif import Annotation, AnnotationLevel, encode_annotati
 from custody.gate.wire.report import render_added_lines, render_assurance_note, render_skipped_check
 from custody.review.app.review import hide_review_prompts
 from custody.review.app.words import (
+    STATEMENT_WORDS,
     describe_authors,
     describe_calls,
     describe_duplicates,
     describe_readers,
     describe_sources,
     describe_tests,
+    list_doubted_statements,
     list_prompt_facts,
     name_hunk_place,
+    name_statement_place,
     wrap_prompt,
 )
 from custody.review.wire import HunkReport, PromptCard, ReviewReport, RiskName
@@ -37,6 +40,7 @@ REST_CHARACTERS = 400
 """Room for the line that counts what was left out."""
 LISTED_MAX = 30
 REASONS_MAX = 20
+STATEMENTS_SHOWN_MAX = 10
 CARDS_OPEN = 3
 NAME_CHARACTERS_MAX = 200
 TEXT_CHARACTERS_MAX = 1_000
@@ -60,7 +64,9 @@ def encode_review_markdown(report: ReviewReport, link_base: str | None = None, *
     only ``with_prompts``, because more people read a pull request than may read a conversation.
     """
     report = report if with_prompts else hide_review_prompts(report)
-    text = "\n".join([MARK, *_render_head(report), *_render_order(report, link_base)]) + "\n"
+    text = (
+        "\n".join([MARK, *_render_head(report), *_render_statements(report), *_render_order(report, link_base)]) + "\n"
+    )
     end = "\n".join(_render_end(report)) + "\n"
     room = COMMENT_CHARACTERS_MAX - len(text) - len(end) - REST_CHARACTERS
     shown = 0
@@ -94,6 +100,22 @@ def _render_head(report: ReviewReport) -> Iterator[str]:
         tested = report.tested
         counts.append(f"{tested.tested:,} of {count_noun(tested.lines, 'agent line')} tested after their last edit")
     yield " · ".join(counts)
+    yield ""
+
+
+def _render_statements(report: ReviewReport) -> Iterator[str]:
+    """Yield the statements that records contradict or do not back, with both texts."""
+    statements = list_doubted_statements(report)
+    if not statements:
+        return
+    yield "| What the texts say | What the records say |"
+    yield "|---|---|"
+    for statement in statements[:STATEMENTS_SHOWN_MAX]:
+        said = f"“{_cut(statement.text, NAME_CHARACTERS_MAX)}” ({name_statement_place(statement)})"
+        record = f"{STATEMENT_WORDS[statement.state]}: {_cut(statement.record, TEXT_CHARACTERS_MAX)}"
+        yield f"| {escape_markdown(said)} | {escape_markdown(record)} |"
+    if len(statements) > STATEMENTS_SHOWN_MAX:
+        yield f"| {count_noun(len(statements) - STATEMENTS_SHOWN_MAX, 'more statement')} | |"
     yield ""
 
 
@@ -264,15 +286,22 @@ def encode_code_quality(report: ReviewReport) -> bytes:
     return msgspec.json.encode(
         [
             _QualityIssue(
-                description=_cut(_describe_hunk(hunk), TEXT_CHARACTERS_MAX),
-                check_name=hunk.risk.factors[0].code,
-                fingerprint=hashlib.sha256(f"{hunk.id} {hunk.risk.factors[0].code}".encode()).hexdigest(),
+                description=_replace_surrogates(_cut(_describe_hunk(hunk), TEXT_CHARACTERS_MAX)),
+                check_name=(code := _replace_surrogates(hunk.risk.factors[0].code)),
+                fingerprint=hashlib.sha256(f"{hunk.id} {code}".encode()).hexdigest(),
                 severity=_SEVERITIES[hunk.risk.level],
-                location=_QualityPlace(hunk.path, _QualityLines(1 if hunk.lines is None else hunk.lines.start)),
+                location=_QualityPlace(
+                    _replace_surrogates(hunk.path), _QualityLines(1 if hunk.lines is None else hunk.lines.start)
+                ),
             )
             for hunk in select_annotated_hunks(report.hunks)
         ]
     )
+
+
+def _replace_surrogates(text: str) -> str:
+    """Return a text that is valid Unicode: a file name may have other bytes, and JSON half of a character."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 REVIEW_FORMS = MappingProxyType(

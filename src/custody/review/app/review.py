@@ -10,6 +10,7 @@ from custody.core.errors import StoreError
 from custody.core.plural import count_noun
 from custody.gate.app.gate import GateRequest, JudgedChange, judge_change
 from custody.gate.app.reading_order import JudgedHunk, find_hunk_duplicates
+from custody.gate.app.statements import report_statements
 from custody.gate.wire.report import GateReport
 from custody.people.reads import find_hunk_readers
 from custody.review.app.card import NO_CARD, CardMaker, HunkCard, describe_hunk_authors, make_missing_prompt
@@ -88,6 +89,7 @@ def make_review(workspace: Workspace, judged: JudgedChange, *, cards_max: int = 
         tested=_count_tested_lines(order.hunks),
         levels=levels,
         reasons=report.reasons,
+        statements=report_statements(judged.gathered.statements),
         order=[hunk.id for hunk in hunks],
         hunks=hunks,
         more=_count_rest(rest) if rest else None,

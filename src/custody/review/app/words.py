@@ -10,7 +10,8 @@ from custody.core.plural import count_noun
 from custody.terminal.screen import wrap_text
 
 if TYPE_CHECKING:
-    from custody.review.wire import HunkReport, PromptCard
+    from custody.gate.wire.report import StatementReport
+    from custody.review.wire import HunkReport, PromptCard, ReviewReport
 
 PROMPT_COLUMNS = 100
 TEST_WORDS: Mapping[str, str] = MappingProxyType(
@@ -35,7 +36,7 @@ def name_hunk_place(hunk: HunkReport) -> str:
 def describe_authors(hunk: HunkReport) -> str:
     """Return the authors of a hunk with their certainty, most lines first."""
     if not hunk.authors:
-        return hunk.note or ("" if not hunk.added else "not checked")
+        return "not checked" if hunk.note or hunk.added else ""
     names = []
     for author in hunk.authors:
         if author.kind == "none":
@@ -95,6 +96,22 @@ def describe_tests(hunk: HunkReport) -> str:
     counts = "" if run.counts is None else f", {run.counts.passed:,} passed"
     counts += f", {run.counts.failed:,} failed" if run.counts is not None and run.counts.failed else ""
     return f"{words}: {run.command}{counts}"
+
+
+STATEMENT_WORDS: Mapping[str, str] = MappingProxyType(
+    {"contradicted": "contradicted", "unbacked": "not backed", "unknown": "not compared", "backed": "backed"}
+)
+DOUBTED = frozenset(("contradicted", "unbacked"))
+
+
+def list_doubted_statements(report: ReviewReport) -> list[StatementReport]:
+    """Return the statements that records contradict or do not back."""
+    return [statement for statement in report.statements if statement.state in DOUBTED]
+
+
+def name_statement_place(statement: StatementReport) -> str:
+    """Return the text that makes a statement, and its line there."""
+    return f"{statement.source}, line {statement.line}"
 
 
 READERS_SHOWN_MAX = 3

@@ -14,13 +14,13 @@ from custody.runs.model import CommandRun, FileUnderTest, RunResult, TestEvidenc
 from custody.runs.queries import (
     EditTime,
     find_editing_sessions,
+    find_neighbor_sessions,
     find_session_family,
     find_work_tree_roots,
     list_edit_times,
     list_session_commands,
 )
 from custody.runs.rules import ReviewRules
-from custody.runs.status import read_command_runs
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
@@ -43,8 +43,12 @@ class RunHistory(Struct, frozen=True):
     def runs_of(self, file: FileUnderTest) -> list[CommandRun]:
         """Return the runs of the sessions that wrote a file's lines, oldest first."""
         sessions = file.sessions or self.editors.get(file.path, frozenset())
-        family = {member for session in sessions for member in self.families.get(session, frozenset((session,)))}
-        return merge_runs(run for session in family for run in self.runs.get(session, ()))
+        return self.runs_of_sessions(sessions)
+
+    def runs_of_sessions(self, sessions: Collection[SessionId]) -> list[CommandRun]:
+        """Return the runs of sessions, of those that started them and of those that they started, oldest first."""
+        members = {member for session in sessions for member in self.families.get(session, frozenset((session,)))}
+        return merge_runs(run for session in members for run in self.runs.get(session, ()))
 
     def judge(self, file: FileUnderTest, counts: RunFilter | None = None) -> TestEvidence:
         """Return whether a file was tested after its last edit; a passing run counts if ``counts`` accepts it."""
@@ -82,6 +86,10 @@ def _group_runs(
 ) -> dict[SessionId, Sequence[CommandRun]]:
     runs: dict[SessionId, list[CommandRun]] = {}
     commands = list_session_commands(store, sessions)
+    if not commands:
+        return {}
+    from custody.runs.status import read_command_runs  # it knows every runner, and many sessions ran nothing
+
     unrooted = {each.command.session for each in commands if each.command.root is None}
     roots = find_work_tree_roots(store, unrooted)
     for stored in commands:
@@ -124,6 +132,13 @@ def list_session_runs(workspace: Workspace, store: Store, session: SessionId) ->
 def list_runs(store: Store, rules: ReviewRules, sessions: Collection[SessionId]) -> list[CommandRun]:
     """Return the runs of sessions, oldest first."""
     return merge_runs(run for runs in _group_runs(store, rules, sessions).values() for run in runs)
+
+
+def list_neighbor_runs(
+    store: Store, rules: ReviewRules, sessions: Collection[SessionId], since_ns: int, until_ns: int
+) -> list[CommandRun]:
+    """Return the runs of all sessions that worked in the work trees of these sessions in a period, oldest first."""
+    return list_runs(store, rules, find_neighbor_sessions(store, sessions, since_ns, until_ns))
 
 
 def list_edited_after(run: CommandRun, edits: Mapping[RepoPath, Iterable[EditTime]]) -> list[str]:
