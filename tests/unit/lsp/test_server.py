@@ -57,7 +57,8 @@ def test_a_hover_shows_the_prompt_as_harmless_text(scene: Scene, editor: Editor)
 
 
 def test_markdown_is_one_block_that_a_prompt_cannot_end(scene: Scene) -> None:
-    with an_editor(scene.built.path) as editor:
+    # Many editors pass the name of the transport.
+    with an_editor(scene.built.path, "--stdio") as editor:
         editor.start({"diagnostics": False}, formats=["markdown", "plaintext"])
         told = editor.hover(editor.open(scene.built.path / "app.py", NEW), 4)
         assert told is not None
