@@ -209,8 +209,8 @@ class TestLooking:
     def test_a_filter_draws_again_and_is_in_the_url(self, look: Look) -> None:
         page = drawn(look(), "/graph")
         before = page.inner_text("main .lead")
-        page.fill("input[name=text]", "bash")
-        page.press("input[name=text]", "Enter")
+        page.fill("#graph-filters input[name=text]", "bash")
+        page.press("#graph-filters input[name=text]", "Enter")
         page.wait_for_url("**text=bash*")
         page.locator("main .lead", has_not_text=before).wait_for()
         page.wait_for_selector("#graph-canvas[data-drawn]")
@@ -230,8 +230,8 @@ class TestLooking:
         pan = "JSON.stringify(document.getElementById('graph-canvas').cy.pan())"
         before = page.evaluate(pan)
         page.evaluate("document.getElementById('graph-canvas').dataset.old = ''")
-        page.fill("input[name=text]", "e")
-        page.press("input[name=text]", "Enter")
+        page.fill("#graph-filters input[name=text]", "e")
+        page.press("#graph-filters input[name=text]", "Enter")
         page.wait_for_selector("#graph-canvas[data-drawn]:not([data-old])")
         assert page.evaluate(pan) == before and "text=e" in page.url
 
