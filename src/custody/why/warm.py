@@ -56,7 +56,7 @@ class OpenFile(Struct):
     version: FileVersion | None = None
     made_ns: int = 0
     searched: SearchExtent | None = None
-    """The files and commits that were searched for the version."""
+    """The scope of the search for the version."""
 
     def read_version(self, workspace: Workspace, path: RepoPath, content: bytes) -> FileVersion:
         """Return the version of the file with this text, which is reused while nothing has changed."""

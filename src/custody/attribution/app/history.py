@@ -206,7 +206,7 @@ class History:
         self._touches: Mapping[RepoPath, list[Touch]] = {}
         self._touches_of: CommitSha | None = None
         self.searched = SearchExtent()
-        """The files and commits that were searched for the current question; with several questions, set it for each."""
+        """The scope of the search for the current question; whoever asks several sets it for each."""
         self._extents: dict[tuple[CommitSha, RepoPath], SearchExtent] = {}
         self.on_matches: Callable[[CommitSha, RepoPath, Sequence[LineMatch]], None] | None = None
         """Called with the lines of commits that are similar to captured states."""
