@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from custody.attribution import Trace
-from custody.capture.transcripts import ChangedFile
 from custody.capture.typed_field import get_fields, get_string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
@@ -177,7 +176,11 @@ def _make_why_source_line(
 
 def _relativize_why_locator(locator: str, paths: Paths | None) -> str:
     """Return the path in the repository; any other locator unchanged."""
-    return (paths is not None and locator.startswith("/") and paths.find(ChangedFile(locator, None))) or locator
+    if paths is None or not locator.startswith("/"):
+        return locator
+    from custody.capture.transcripts import ChangedFile  # few sources are files
+
+    return paths.find(ChangedFile(locator, None)) or locator
 
 
 def _format_why_source_number(store: Store, locator: str) -> str | None:
