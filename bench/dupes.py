@@ -42,6 +42,8 @@ COMMITTED = 50_000
 CACHE_KILOBYTES = 4_000_000
 COMMON, SHARED, OWN = 40, 30, 30
 """Terms of a synthetic change that many changes have, that a few have, and unique ones."""
+COLUMNS = "id, repo, base, head, name, title, opened_ns, on_main, version, signature, author"
+AUTHORS = 50
 ALIKE_EVERY = 10
 """One in this many changes is a near copy of an earlier one."""
 RULES = DedupeRules()
@@ -59,7 +61,8 @@ def a_change(n: int, size: int) -> SketchedChange:
     signature = Signature(identifiers=names, lines=names, files=names, added=40, removed=5)
     head = CommitSha(f"{n:040x}")
     asked = ChangeRef(base=CommitSha("0" * 40), head=head)
-    return SketchedChange(asked, f"change {n}", n, ChangeSketch(signature, {}, {"identifier": terms, "path": paths}), 0)
+    sketch = ChangeSketch(signature, {}, {"identifier": terms, "path": paths})
+    return SketchedChange(asked, f"change {n}", f"author {n % AUTHORS}", n, sketch, 0)
 
 
 def populate(ground: Ground, size: int) -> Population:
@@ -109,7 +112,7 @@ def _index(db: SqliteDb, changes: Sequence[SketchedChange], counts: dict[int, in
     rows = [_row(change.opened_ns + 1, change) for change in changes]
     terms = sorted({term: counts.get(term, 1) for term, _ in posts}.items())
     with db.writing():
-        db.run_for_each(f"INSERT INTO dupe_change VALUES ({', '.join('?' * len(rows[0]))})", rows)
+        db.run_for_each(f"INSERT INTO dupe_change ({COLUMNS}) VALUES ({', '.join('?' * len(rows[0]))})", rows)
         db.run_for_each("INSERT INTO dupe_post (term, change) VALUES (?, ?)", sorted(posts))
         db.run_for_each(
             "INSERT INTO dupe_term (term, n) VALUES (?, ?) ON CONFLICT (term) DO UPDATE SET n = excluded.n", terms
@@ -119,7 +122,7 @@ def _index(db: SqliteDb, changes: Sequence[SketchedChange], counts: dict[int, in
 def _row(number: int, change: SketchedChange) -> tuple[int | str | bytes, ...]:
     signature = pack_signature(change.sketch.signature)
     named = ("", change.ref.base, change.ref.head, "", change.title)
-    return (number, *named, change.opened_ns, 0, SIGNATURE_VERSION, signature)
+    return (number, *named, change.opened_ns, 0, SIGNATURE_VERSION, signature, change.author)
 
 
 BENCHES = (

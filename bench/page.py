@@ -26,6 +26,7 @@ PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "50 seeds of",
             "4 stories of merge queues",
             "10 more hostile stories",
+            "6 more hostile stories",
             "16 random histories",
             "the same, transcripts",
             "12 random histories",

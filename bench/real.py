@@ -6,11 +6,12 @@ Claude Code's transcripts and git-ai's notes with conversations.
 
 A line counts as explained if an agent's call is its answer; a commit's own trailer does not explain it. The call must
 have edited that file, or the line must have left another file in the same commit, or the call's session must have
-edited both, or git's own search finds that the line was moved from a file that the call edited. The reason for an
-unexplained line is false if some call before the commit wrote exactly this line into this file, and the line is not
-boilerplate. Reasons that admit such a call have their own tests: a line at "another place" must not be between the same
-two lines in the call's text, a line whose "layout" changed must have all its words from the text that the call
-replaced, one that was "gone" must be missing from some later text, and one that "says too little" must be short.
+edited both, or a shell command must have moved the call's file here, or git's own search finds that the line was moved
+from a file that the call edited. The reason for an unexplained line is false if some call before the commit wrote
+exactly this line into this file, and the line is not boilerplate. Reasons that admit such a call have their own tests:
+a line at "another place" must not be between the same two lines in the call's text, a line whose "layout" changed must
+have all its words from the text that the call replaced, one that was "gone" must be missing from some later text, and
+one that "says too little" must be short.
 """
 
 import argparse
@@ -56,6 +57,7 @@ LITTLE_WORDS_MAX = 5
 """Maximum words of a line that says too little."""
 SHOWN = 20
 WORD = re.compile(r"\w+")
+SHELL_END = re.compile(r"&&|\|\||[;\n|]")
 HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 COMMIT_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 NAMED, NAMED_ONLY = "named_by_commit", "named only by the commit"
@@ -85,6 +87,8 @@ class Reading:
     files: int = 0
     failed: set[str] = field(default_factory=set)
     """Calls that the transcripts report as failed: they wrote nothing."""
+    moves: list[tuple[str, str]] = field(default_factory=list)
+    """The old and new path of each file that a shell command moved or copied."""
 
     def add(self, name: str, at: float, path: str, text: str, *, before: str = "", session: str = "") -> None:
         """Add what a call wrote into a file that had the lines ``before``."""
@@ -108,6 +112,13 @@ class Reading:
         return bool(session) and any(
             call.session == session and any(is_same_file(other, path) for other in call.wrote)
             for call in self.calls.values()
+        )
+
+    def shell_moved(self, name: str, path: str) -> bool:
+        """Return whether a shell command moved a file that the call edited to this path."""
+        return any(
+            is_same_file(new, path) and any(is_same_file(written, old) for written in self.calls[name].wrote)
+            for old, new in self.moves
         )
 
     def writers(self, line: str, path: str, at: float) -> list[Call]:
@@ -143,6 +154,23 @@ class Reading:
         since = at - HOURS_BEFORE * 3600
         recent = (call for call in self.calls.values() if since <= call.at <= at)
         return any(other.rpartition("/")[2] in names for call in recent for other in call.wrote)
+
+
+def list_moves(command: str) -> Iterator[tuple[str, str]]:
+    """Yield the old and new path of each file that a shell command moves or copies.
+
+    >>> list(list_moves("mkdir -p done && git mv todo/a.md todo/b.md done/; cp x y"))
+    [('todo/a.md', 'done/a.md'), ('todo/b.md', 'done/b.md'), ('x', 'y')]
+    """
+    for part in SHELL_END.split(command):
+        words = [word.strip("\"'") for word in part.split() if not word.startswith("-")]
+        words = words[1:] if words[:1] == ["git"] else words
+        if len(words) < 3 or words[0] not in ("mv", "cp"):
+            continue
+        *old_paths, new = words[1:]
+        is_folder = new.endswith("/") or len(old_paths) > 1
+        for old in old_paths:
+            yield old, f"{new.rstrip('/')}/{old.rpartition('/')[2]}" if is_folder else new
 
 
 def lines_of(text: str) -> set[str]:
@@ -233,6 +261,8 @@ def add_use(reading: Reading, name: str, at: float, use: dict[str, Any], session
     tool = use.get("name")
     if not isinstance(given, dict):
         return
+    if tool == "Bash":
+        reading.moves += list_moves(str(given.get("command") or ""))
     path = given.get("file_path") or given.get("notebook_path")
     if not isinstance(path, str):
         return
@@ -365,7 +395,8 @@ def judge_line(figures: Figures, commit: RealCommit, added: AddedLine, answer: A
         elif not other.edited(call, path):
             figures.elsewhere += 1
             has_left = any(line in lines for name, lines in commit.removed.items() if name != path)
-            if not has_left and not other.session_edited(call, path) and not has_moved(added, other.calls[call]):
+            is_proven = has_left or other.session_edited(call, path) or other.shell_moved(call, path)
+            if not is_proven and not has_moved(added, other.calls[call]):
                 figures.unproven += 1
                 figures.examples.append(f"{place} (call {call} edited another file)")
         return

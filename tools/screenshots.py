@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import Browser  # noqa: E402 - the tests' builders are found by the line above
 
-from tests.builders.browser import a_browser, looking_at  # noqa: E402
+from tests.builders.browser import PATIENCE_MS, a_browser, looking_at  # noqa: E402
 from tests.builders.service import Started, started  # noqa: E402
 
 IMAGES = ROOT / "docs/images"
@@ -38,7 +38,7 @@ class Shot:
 
 SHOTS = (
     Shot("overview", "/overview"),
-    Shot("review", "/changes/again/add-up"),
+    Shot("review", "/changes/again/add-up", size=(1280, 985)),
     Shot("blame", "/blame?file=src/till/tax.py"),
     Shot("why", "/why?file=src/till/tax.py&line=10", size=(1280, 1440)),
     Shot("changes", "/changes"),
@@ -60,6 +60,7 @@ def _take(browser: Browser, service: Started, shot: Shot) -> None:
     with looking_at(browser, service, size=shot.size, theme=shot.theme) as window:
         window.go(shot.path)
         page = window.settled()
+        page.locator(".working").first.wait_for(state="detached", timeout=PATIENCE_MS)
         page.wait_for_timeout(500)
         page.screenshot(path=IMAGES / f"{shot.name}.png")
         print(f"docs/images/{shot.name}.png")
@@ -72,6 +73,9 @@ def _story() -> Iterator[Path]:
     )
     folder = Path(json.loads(told.stdout)["folder"])
     try:
+        # The demo ends with 'custody uninstall'; the pictures show a repository that is recorded.
+        again = [sys.executable, "-m", "custody", "init", "--agent", "claude-code", "--yes"]
+        subprocess.run(again, cwd=folder, capture_output=True, check=True)
         yield folder
     finally:
         shutil.rmtree(folder.parent)

@@ -14,7 +14,7 @@ mkdirSync(out, { recursive: true });
 const stale = new Set(readdirSync(out));
 const entries = readdirSync(join(here, "src/entries")).sort();
 // One sheet for every page, and those that single pages add (PageView.styles).
-const sheets = ["app.css", "code.css", "graph.css", "review.css", "sessions.css", "why.css"];
+const sheets = ["app.css", "code.css", "diff.css", "graph.css", "review.css", "sessions.css", "why.css"];
 const shared = { bundle: true, minify: true, charset: "utf8", legalComments: "none", logLevel: "warning", outdir: out };
 // Classic scripts, not modules: a report is opened from files, where browsers load no modules.
 await build({ ...shared, entryPoints: entries.map((name) => join(here, "src/entries", name)), format: "iife", target: "es2021" });

@@ -7,7 +7,6 @@ prompts for a passphrase, and uses neither ssh-agent nor the user's own SSH file
 import base64
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,6 +142,8 @@ def _split_ssh_strings(blob: bytes) -> list[bytes]:
 def _open_signing_folder() -> Iterator[Path]:
     """Yield a private folder that is deleted afterwards."""
     try:
+        import tempfile  # only signatures need it, and it loads much
+
         with tempfile.TemporaryDirectory(prefix="custody-sign-") as name:
             yield Path(name)
     except OSError as error:

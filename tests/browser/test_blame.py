@@ -42,6 +42,17 @@ def test_ten_thousand_lines_are_few_nodes(browser: Browser, long_service: Starte
         assert max(counted) <= NODES_MAX
 
 
+def test_the_card_of_a_line_shows_what_was_asked_read_and_tested(look: Look) -> None:
+    window = look()
+    page = window.go("/blame?file=src/till/tax.py")
+    at_rest(page)
+    page.locator("#lines [data-row='9'] .who").hover()
+    card = page.locator("#evidence .asked-card")
+    expect(card).to_contain_text("a negative tax rate must be refused")
+    expect(card).to_contain_text("pytest -q")
+    assert findings(page) == []
+
+
 def test_a_url_marks_its_line(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as window:
         page = window.go("/blame?file=long.py#L5000")

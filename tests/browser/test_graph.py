@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from custody.graph.model import Edge, EdgeSource, EdgeType, Node, kind_from_node_name
 from custody.graph.queries import GraphTables
@@ -209,8 +209,8 @@ class TestLooking:
     def test_a_filter_draws_again_and_is_in_the_url(self, look: Look) -> None:
         page = drawn(look(), "/graph")
         before = page.inner_text("main .lead")
-        page.fill("input[name=text]", "bash")
-        page.press("input[name=text]", "Enter")
+        page.fill("#graph-filters input[name=text]", "bash")
+        page.press("#graph-filters input[name=text]", "Enter")
         page.wait_for_url("**text=bash*")
         page.locator("main .lead", has_not_text=before).wait_for()
         page.wait_for_selector("#graph-canvas[data-drawn]")
@@ -218,6 +218,24 @@ class TestLooking:
         page.select_option("select[name=palette]", "cvd")
         page.wait_for_selector("#graph-region[data-palette=cvd]")
         assert "palette=cvd" in page.url and "text=bash" in page.url
+
+    def test_a_filter_asks_again_while_its_answer_is_computed(self, look: Look) -> None:
+        page = drawn(look(), "/graph")
+        before, asked = page.inner_text("main .lead"), []
+
+        def answer_late(route: Route) -> None:
+            asked.append(route.request.url)
+            if len(asked) < 3:
+                route.fulfill(status=204)
+            else:
+                route.continue_()
+
+        page.route("**/graph?*text=bash*", answer_late)
+        page.fill("#graph-filters input[name=text]", "bash")
+        page.press("#graph-filters input[name=text]", "Enter")
+        page.wait_for_selector("#graph-filters[aria-busy=true]")
+        page.locator("main .lead", has_not_text=before).wait_for()
+        assert len(asked) == 3
 
     def test_another_session_has_another_title_and_keeps_the_position(self, look: Look) -> None:
         page = drawn(look(), "/graph?view=tree&session=c0ffee00")
@@ -230,8 +248,8 @@ class TestLooking:
         pan = "JSON.stringify(document.getElementById('graph-canvas').cy.pan())"
         before = page.evaluate(pan)
         page.evaluate("document.getElementById('graph-canvas').dataset.old = ''")
-        page.fill("input[name=text]", "e")
-        page.press("input[name=text]", "Enter")
+        page.fill("#graph-filters input[name=text]", "e")
+        page.press("#graph-filters input[name=text]", "Enter")
         page.wait_for_selector("#graph-canvas[data-drawn]:not([data-old])")
         assert page.evaluate(pan) == before and "text=e" in page.url
 

@@ -33,8 +33,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """A repository with hostile records only."""
     built = a_repository(tmp_path_factory.mktemp("hostile") / "repo")
     text = f"{IMG}\n{CLOSE}\n{RTL}\n{ANSI}\n{'y' * 5000}\n"
+    first = built.commit({b"README": b"empty\n"})
     built.commit(
         {FILE.encode(): text.encode(), b"docs/report.md": f"# {IMG}\n\n{EVIL} [x]({URL})\n".encode()},
+        first,
         message=EVIL.encode(),
     )
     built.checkout()
@@ -78,6 +80,9 @@ def test_hostile_records_are_inert(look: Look, hostile: Started, name: str) -> N
         "/blame?file=" + quote(FILE),
         "/why?line=1&file=" + quote(FILE),
         "/report?file=docs/report.md",
+        "/changes/HEAD~1..HEAD",
+        "/change-people?change=HEAD~1..HEAD",
+        "/why-card?line=1&file=" + quote(FILE),
         "/source?id=S1",
         "/agent?name=robot",
         "/session?id=" + quote(NAMED),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Look
 from tests.builders.browser import PHONE, findings, on_paper
@@ -38,6 +38,18 @@ def test_filters_of_the_list_are_in_the_url(look: Look) -> None:
     page.reload()
     assert page.locator("#sessions-list tbody tr").count() == fewer
     assert page.input_value("input[name=agent]") == "patchbot"
+
+
+def test_j_and_k_go_through_the_rows_of_a_list(look: Look) -> None:
+    page = look().go("/sessions")
+    links = page.locator("#sessions-list tbody a")
+    page.keyboard.press("j")
+    expect(links.nth(0)).to_be_focused()
+    page.keyboard.press("j")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/session?*")
 
 
 def test_paging_forward_and_back(look: Look) -> None:

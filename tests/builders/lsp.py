@@ -37,9 +37,12 @@ def a_long_file(folder: Path) -> tuple[Path, str]:
 class Editor:
     """A connection to a language server; answers and notifications are JSON."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "custody", "lsp"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "custody", "lsp", *options],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self._messages: Queue[dict[str, Any] | None] = Queue()
         self._waiting: list[dict[str, Any]] = []
@@ -134,9 +137,9 @@ def at(uri: str, line: int) -> dict[str, Any]:
 
 
 @contextmanager
-def an_editor(folder: Path) -> Iterator[Editor]:
+def an_editor(folder: Path, *options: str) -> Iterator[Editor]:
     """Start an editor's server; it is ended afterwards, whatever happens."""
-    editor = Editor(folder)
+    editor = Editor(folder, *options)
     try:
         yield editor
     finally:

@@ -107,6 +107,20 @@ def _with_work_tree(repository: Repository, target: CallTarget) -> None:
             assert isinstance(objects.read(work.commit), Object)
 
 
+def _with_draft(repository: Repository, target: CallTarget) -> None:
+    """Commit files that are not on disk; a path of git's own folder or below a link is refused or harmless."""
+    for path in (RepoPath(b"link/x"), RepoPath(b".git/config")):
+        _either_way(partial(_draft_at, repository, path))
+    with repository.with_draft({target.path: b"drafted\n", RepoPath(b"new/file"): b"new\n"}, "a message") as draft:
+        assert list(draft.repository.log([draft.commit]))
+        assert list(draft.repository.diffs([Comparison(draft.commit)], renames=True))
+
+
+def _draft_at(repository: Repository, path: RepoPath) -> None:
+    with repository.with_draft({path: b"x"}, "a message"):
+        pass
+
+
 def _remote_url(repository: Repository, target: CallTarget) -> None:
     for url in ("https://example.invalid/x", "ext::sh -c x", "-x", "../beside", "host.invalid:x"):
         _either_way(partial(repository.resolve_remote_url, url))
@@ -170,6 +184,7 @@ CALLS: dict[str, Callable[[Repository, CallTarget], object]] = {
     "hooks_path": lambda repository, _: repository.hooks_path(),
     "path": _path,
     "work_file": _work_file,
+    "with_draft": _with_draft,
     "with_work_tree": _with_work_tree,
     "write_notes": _write_notes,
 }

@@ -23,7 +23,7 @@ from tests.hostile.traps import ENVIRONMENTS, TRAPS, Trap, a_trap, hostile_repos
 from tests.house.guard import ROOT
 from tests.house.not_run import WORDS
 
-FACTS = {"place", "limits", "connections", "git_dir", "common_dir", "work_tree", "object_format"}
+FACTS = {"place", "limits", "connections", "git_dir", "common_dir", "work_tree", "object_format", "buffers"}
 """Properties that need no git."""
 
 BRIEF = ProcessLimits(wait_seconds_max=10)
@@ -87,7 +87,7 @@ def ask_everything(trap: Trap) -> dict[str, CustodyError]:
 def test_a_partial_clone_reports_missing_objects(tmp_path: Path) -> None:
     """Missing objects are reported as missing, and the other calls work."""
     refused = ask_everything(a_trap("promisor-ext", tmp_path))
-    assert set(refused) <= {"blame", "diffs", "with_work_tree"}
+    assert set(refused) <= {"blame", "diffs", "with_draft", "with_work_tree"}
     assert all(isinstance(error, GitError) for error in refused.values())
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bench.attribution.scenario import Scenario
-from bench.attribution.scenarios import editing, history, hostile, hostile_more, places, queue, shapes
+from bench.attribution.scenarios import editing, history, hostile, hostile_more, hostile_third, places, queue, shapes
 from bench.names import by_name
 
 SCENARIOS: Mapping[str, Scenario] = by_name(
@@ -13,5 +13,6 @@ SCENARIOS: Mapping[str, Scenario] = by_name(
     places.SCENARIOS,
     hostile.SCENARIOS,
     hostile_more.SCENARIOS,
+    hostile_third.SCENARIOS,
     queue.SCENARIOS,
 )

@@ -1,7 +1,7 @@
 // The extension: starts `custody lsp`, and marks the lines of agents in the gutter.
 
 import * as vscode from "vscode";
-import { LanguageClient, TransportKind } from "vscode-languageclient/node";
+import { LanguageClient } from "vscode-languageclient/node";
 import { listAgentSpans, openCommand, type Block } from "./gutter";
 
 const PAUSE_MS = 400;
@@ -26,7 +26,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const started = new LanguageClient(
     "custody",
     "custody",
-    { command: program, args, transport: TransportKind.stdio },
+    { command: program, args },
     {
       documentSelector: [{ scheme: "file" }],
       initializationOptions: options(),
@@ -57,7 +57,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     if (editor.document.version !== version) return; // a newer edit draws again
     editor.setDecorations(
       gutter,
-      listAgentSpans(blocks, editor.document.lineCount).map(
+      listAgentSpans(blocks, countLines(editor.document)).map(
         (span) => new vscode.Range(span.first, 0, span.last, Number.MAX_SAFE_INTEGER),
       ),
     );
@@ -84,7 +84,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       drawSoon();
     }),
   );
-  await started.start();
+  try {
+    await started.start();
+  } catch {
+    const hint = "set custody.command to its absolute path, such as [\"/home/ana/.local/bin/custody\", \"lsp\"]";
+    void vscode.window.showErrorMessage(`custody: cannot start '${program}': ${hint}`);
+    return;
+  }
   drawSoon();
 }
 
@@ -94,10 +100,17 @@ export function deactivate(): Thenable<void> | undefined {
 
 /** Return every block of a file with its author, whatever lenses are shown. */
 async function askBlocks(from: LanguageClient, uri: vscode.Uri): Promise<Block[]> {
+  if (!from.isRunning()) return [];
   const lenses = await from.sendRequest<Lens[] | null>("custody/blocks", {
     textDocument: { uri: from.code2ProtocolConverter.asUri(uri) },
   });
   return (lenses ?? []).map((lens) => ({ line: lens.range.start.line, title: lens.command?.title ?? "" }));
+}
+
+/** Return the number of lines without the empty one that VS Code shows behind the last newline. */
+function countLines(document: vscode.TextDocument): number {
+  const last = document.lineCount - 1;
+  return document.lineAt(last).text === "" ? last : last + 1;
 }
 
 async function showWhy(line: number): Promise<void> {

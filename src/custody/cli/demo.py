@@ -77,14 +77,17 @@ def demo_command(*, keep: bool, plain: bool, with_pages: bool | None, as_json: b
 
 
 def _serve_demo_pages(repository: Path) -> None:
-    """Serve the pages of the sample repository until Ctrl-C, and open the first."""
+    """Serve the pages of the sample repository until Ctrl-C, and open the review of a change."""
+    from custody.demo.changes import AGAIN
     from custody.server.listener import ListenAddress, serve
     from custody.workspace.workspace import Workspace
 
-    def announce(address: ListenAddress) -> None:
-        print_terminal_notice(f"Serving the pages at {address.make_page_url('overview')} (Ctrl-C to stop)")
+    page = f"/changes/{AGAIN}"
 
-    serve(Workspace(repository), host="127.0.0.1", port=0, announce=announce, page="/overview")
+    def announce(address: ListenAddress) -> None:
+        print_terminal_notice(f"Serving the pages at {address.make_page_url(page)} (Ctrl-C to stop)")
+
+    serve(Workspace(repository), host="127.0.0.1", port=0, announce=announce, page=page)
 
 
 def _find_output_encoding() -> str:

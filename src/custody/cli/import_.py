@@ -418,7 +418,7 @@ def _summarize_found_import(report: ImportAgentsReport) -> ImportSummary:
 
 
 def _agent_title(agent: str) -> str:
-    from custody.intake.settings.agent_table import get_agent_title  # loads every settings format
+    from custody.core.agent_titles import get_agent_title
 
     return get_agent_title(agent)
 

@@ -171,6 +171,19 @@ def _open_remote_verb_workspace(workspace: "Workspace", name: str | None) -> "Wo
     return open_remote_cache(workspace, find_remote_service(name))
 
 
+def _import_msgspec() -> None:
+    """Import msgspec without ``typing_extensions``, which takes longer to load than msgspec itself.
+
+    It asks for two names there that the standard library has in every Python that custody runs on.
+    """
+    if "typing_extensions" not in sys.modules:
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # an import finds no module then
+        try:
+            import_module("msgspec")
+        finally:
+            del sys.modules["typing_extensions"]
+
+
 def run() -> NoReturn:
     """Run the command as a program: quick to start and to end.
 
@@ -178,6 +191,7 @@ def run() -> NoReturn:
     every handler for its exit ran and every stream is written.
     """
     gc.set_threshold(COLLECTION_OBJECTS)
+    _import_msgspec()
     try:
         main()
     except SystemExit as stop:

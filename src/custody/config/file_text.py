@@ -1,7 +1,6 @@
 """Text of rule files, TOML, and the limits of every file."""
 
 import re
-import tomllib
 from typing import Any
 
 from custody.config.rule import escape_rule_text
@@ -66,6 +65,8 @@ _PLACE = lazy_pattern(r" \((?:at line (\d+), column (\d+)|at end of document)\)$
 
 def parse_rule_toml(name: str, data: bytes) -> dict[str, Any]:
     """Return the file's tables, or raise an ``InputError`` with line and column."""
+    import tomllib  # few repositories have a file of rules
+
     text = decode_rule_file(name, data)
     _check_rule_toml_limits(name, text)
     try:

@@ -107,7 +107,7 @@ VERDICTS = (
             Command(
                 "custody rules gate",
                 about="Which rules apply? A repository can set its own; a change is checked by those of its base.",
-                says=("gate.grade_min               recorded",),
+                says=("gate.grade_min                      recorded",),
                 lines=3,
             ),
         ),

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 from custody.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from custody.dupes.model import Category, ChangeRow, DuplicateVerdict, Relation
+    from custody.dupes.model import Category, ChangeEnds, ChangeRow, DuplicateVerdict, Relation
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "model": "Category ChangeRow DuplicateVerdict Relation",
+            "model": "Category ChangeEnds ChangeRow DuplicateVerdict Relation",
         },
     )
 
 __all__ = [
     "Category",
+    "ChangeEnds",
     "ChangeRow",
     "DuplicateVerdict",
     "Relation",

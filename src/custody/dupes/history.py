@@ -111,7 +111,8 @@ class ChangeHistory:
 def order_own_commits(graph: Graph, own: Sequence[CommitSha], head: CommitSha, limit: int) -> list[CommitSha]:
     """Return ``own`` commits with ``head`` first and the first commit of the change last, at most ``limit``.
 
-    The first commit is the oldest by first parents, merges left out: a merge from main has no title of its own.
+    The first commit is the oldest by first parents, merges left out: a merge from main has no title of its own. Of too
+    many commits, those with the smallest ids are chosen, so that branches with common commits have some of them.
     """
     mine = set(own)
     first, commit = head, next(iter(graph.get(head, ())), None)
@@ -120,7 +121,10 @@ def order_own_commits(graph: Graph, own: Sequence[CommitSha], head: CommitSha, l
             first = commit
         commit = next(iter(graph.get(commit, ())), None)
     between = [sha for sha in own if sha not in (head, first)]
-    return [*dict.fromkeys((head, *between[: max(0, limit - 2)], first))]
+    if len(between) > limit - 2:
+        sample = set(sorted(between)[: max(0, limit - 2)])
+        between = [sha for sha in between if sha in sample]
+    return [*dict.fromkeys((head, *between, first))]
 
 
 def _extend_main_line(graph: Graph, line: dict[CommitSha, int], tip: CommitSha) -> list[CommitSha]:

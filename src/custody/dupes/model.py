@@ -274,6 +274,17 @@ class ChangeSummary(Struct, frozen=True, kw_only=True):
     superseded_by: int = 0
 
 
+NO_COMMIT = CommitSha("")
+"""The base of a change without one."""
+
+
+class ChangeEnds(Struct, frozen=True):
+    """Base and head of a change."""
+
+    base: str
+    head: str
+
+
 class ChangeRow(ChangeSummary, frozen=True, kw_only=True):
     """An indexed change with its repository, its packed signature and the version that made the signature."""
 

@@ -37,8 +37,8 @@ _REVERTED = lazy_pattern(rf"\breverts? (?:commit |changeset )?{_SHA}", re.IGNORE
 _REVERT_TITLE = lazy_pattern(r'^\s*revert:? ["\']?', re.IGNORECASE)
 _RELAND_TITLE = lazy_pattern(r"^\s*(?:re-?land(?:ed)?|re-?apply|reapply)\b", re.IGNORECASE)
 _RELEASE_TITLE = lazy_pattern(
-    r"^\s*(?:chore\(release\)|release|bump(?:ed)? version|version bump|prepare(?: for)? release"
-    r"|v?\d+\.\d+(?:\.\d+)?\s*$)",
+    r"^\s*(?:chore\(release\)|release|version bump|prepare(?: for)? release|v?\d+\.\d+(?:\.\d+)?\s*$"
+    r"|(?:\w+(?:\([^)]{0,40}\))?!?: )?(?:bump(?:ed)? versions?\b|release v?\d))",
     re.IGNORECASE,
 )
 _SQUASHED = lazy_pattern(r"\(#(\d{1,7})\)\s*$")
@@ -232,13 +232,13 @@ def _find_signs_of_merge(pair: ChangePair) -> Iterator[str]:
 
 
 def _find_common_commits(pair: ChangePair) -> Iterator[RelationReason]:
-    """Yield that two branches have a commit in common; a copy of the whole change does not count."""
+    """Yield that two branches have a commit in common; an exact copy does not count."""
     this, other = pair.this, pair.other
     shared = this.signature.commits & other.signature.commits
     rewritten = this.signature.origins & other.signature.origins
     if shared and this.head != other.head:
         yield Relation.SHARES_COMMITS, f"both contain {count_noun(len(shared), 'equal commit')}"
-    elif rewritten and not pair.is_same and _has_same_target(this, other):
+    elif rewritten and this.signature.whole_hash != other.signature.whole_hash and _has_same_target(this, other):
         yield Relation.SHARES_COMMITS, f"both contain {count_noun(len(rewritten), 'commit')}, rewritten in one"
 
 

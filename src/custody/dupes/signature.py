@@ -4,11 +4,12 @@ Tests and documents are sketched by their names and headings, not by their lines
 hide what is tested.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct, field
 
+from custody.core.ids import CommitSha
 from custody.dupes.exact_hash import compute_exact_hashes
 from custody.dupes.facts.model import FACTS_VERSION, Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
@@ -159,10 +160,10 @@ class _SketchInput:
             removed=sum(piece.removed for piece in self._pieces),
             prod_changed=sum(piece.added + piece.removed for piece in self._production),
             renamed=sum(piece.old_path is not None for piece in self._pieces),
-            commits=frozenset(map(commit_sha_to_number, change.commits[:COMMITS_MAX])),
+            commits=frozenset(map(commit_sha_to_number, _select_commits(change.commits))),
             picked=frozenset(map(commit_sha_to_number, self._references.picked)),
             reverted=frozenset(map(commit_sha_to_number, self._references.reverted)),
-            origins=frozenset(hash32("origin", origin) for origin in change.origins[:COMMITS_MAX]),
+            origins=frozenset(sorted({hash32("origin", origin) for origin in change.origins})[:COMMITS_MAX]),
             is_bot=is_routine_bot(change.author),
             is_release=is_release_title(change.title),
         )
@@ -196,6 +197,13 @@ class _SketchInput:
 
     def _symbols(self) -> Iterator[str]:
         return (name for facts in self._facts for name in facts.symbols)
+
+
+def _select_commits(commits: Sequence[CommitSha]) -> Sequence[CommitSha]:
+    """Return the head, the first commit and those with the smallest ids: branches with common commits share some."""
+    if len(commits) <= COMMITS_MAX:
+        return commits
+    return (commits[0], *sorted(commits[1:-1])[: COMMITS_MAX - 2], commits[-1])
 
 
 def commit_sha_to_number(sha: str) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from custody.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from custody.git.blame import BlameEntry
+    from custody.git.blame import BlameEntry, LineSource
     from custody.git.command import AnswerStream, ProcessLimits, check_git_version
     from custody.git.commit_log import Ancestry, Commit, Person, Walk, ZonedTime, parse_commit
     from custody.git.diff import (
@@ -55,7 +55,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "blame": "BlameEntry",
+            "blame": "BlameEntry LineSource",
             "command": "AnswerStream ProcessLimits check_git_version",
             "commit_log": "Ancestry Commit Person Walk ZonedTime parse_commit",
             "diff": (
@@ -94,6 +94,7 @@ __all__ = [
     "FileChange",
     "FileDiff",
     "HunkDetail",
+    "LineSource",
     "Mirror",
     "NoObject",
     "NoWorkFile",

@@ -157,15 +157,16 @@ class Repository(Struct, frozen=True):
             raise InputError(f"{kind} revision {typed[:80]!a}", hint=error.hint) from error
         return parse_commit_sha(answer.rstrip(b"\n"))
 
-    def refs(self, prefix: str = "refs/") -> AnswerStream[Ref]:
-        """List the references below ``prefix``, by name."""
-        return AnswerStream(self._open.start("for-each-ref", REF_FORMAT, "--", check_ref_prefix(prefix)), parse_refs)
+    def refs(self, *prefixes: str) -> AnswerStream[Ref]:
+        """List the references below any of these prefixes, or all, by name."""
+        checked = map(check_ref_prefix, prefixes or ("refs/",))
+        return AnswerStream(self._open.start("for-each-ref", REF_FORMAT, "--", *checked), parse_refs)
 
     def tips(self) -> list[CommitSha]:
         """Return the tips of branches that no other branch contains."""
         from custody.git.commit_log import Ancestry
 
-        ends = {CommitSha(ref.id) for prefix in BRANCH_PREFIXES for ref in self.refs(prefix)}
+        ends = {CommitSha(ref.id) for ref in self.refs(*BRANCH_PREFIXES)}
         head = self.head().commit
         ends |= set() if head is None else {head}
         pairs = [Ancestry(end, other) for end in ends for other in ends if end != other]
@@ -260,15 +261,17 @@ class Repository(Struct, frozen=True):
         paths: Iterable[RepoPath] = (),
         *,
         renames: bool = False,
+        with_added: bool = True,
         limits: PatchLimits | None = None,
     ) -> AnswerStream[CommitDiff]:
         """Yield the removed and added lines, one answer per comparison; only below ``paths``, if any.
 
-        With ``paths``, ``renames`` sees only files below them: a file from elsewhere counts as added.
+        With ``paths``, ``renames`` sees only files below them: a file from elsewhere counts as added. Without
+        ``with_added``, files that exist on one side only are left out.
         """
         from custody.git.diff import USUAL_PATCH, parse_patches, start_diff_tree
 
-        options = ("--raw", "-p", "--unified=0", _RENAMES[renames])
+        options = ("--raw", "-p", "--unified=0", _RENAMES[renames], *(() if with_added else ("--diff-filter=MRT",)))
         return start_diff_tree(
             self._sealed, comparisons, paths, options, partial(parse_patches, limits=limits or USUAL_PATCH)
         )

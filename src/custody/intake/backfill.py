@@ -6,7 +6,8 @@ Of each transcript only the lines up to its session id are read.
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,8 @@ COMMITS_MAX = 200_000
 PATHS_MAX = 1_000_000
 REMEMBERED_MAX = 100_000
 GIT_FILE_BYTES_MAX = 8192
+ROOT_FILES_MIN = 2
+"""Minimum files that make a folder a checkout of this repository."""
 
 _INNER_TREE = lazy_pattern(r"(?:\.claude/worktrees|\.worktrees)/[^/]+/(.+)", re.DOTALL)
 """Where agents create work trees inside the work tree; they are gone by the time of the import."""
@@ -72,6 +75,19 @@ class Paths:
                 self._known.clear()
             self._known[file] = _check_backfill_path(self._resolve_transcript_path(file))
         return self._known[file]
+
+    def find_roots(self, names: Iterable[str]) -> list[str]:
+        """Return the folders above files with these names that hold several files of this repository, longest first.
+
+        They are checkouts that are not here: another machine's, or a work tree that is gone.
+        """
+        ends_by_root: defaultdict[str, set[str]] = defaultdict(set)
+        for name in {posixpath.normpath(_normalize_transcript_path(name)) for name in names}:
+            end = self._match_history_path(name, None) if name.startswith("/") and self.tree_of(name) is None else None
+            if end is not None:
+                ends_by_root[name.removesuffix(end).rstrip("/")].add(end)
+        roots = (root for root, ends in ends_by_root.items() if root and len(ends) >= ROOT_FILES_MIN)
+        return sorted(roots, key=lambda root: (-len(root), root))
 
     def tree_of(self, folder: str | None) -> str | None:
         """Return the work tree that contains ``folder``."""

@@ -21,6 +21,7 @@ from custody.capture.claims.git_ai_conversations import (
     CONVERSATIONS_BYTES_MAX,
     NoteConversations,
     first_message_time,
+    list_file_names,
     write_conversation,
 )
 from custody.capture.claims.traces import event_from_foreign_trace, normalize_foreign_timestamp
@@ -51,7 +52,7 @@ from custody.intake.import_traces import (
     make_redaction_key_loader,
     make_trace_arrival,
 )
-from custody.intake.import_transcripts import import_transcripts
+from custody.intake.import_transcripts import import_transcripts, open_transcript_paths
 from custody.intake.wire import ImportGitAiReport
 from custody.workspace.workspace import Workspace
 
@@ -132,9 +133,11 @@ def _import_conversations(workspace: Workspace, result: _GitAiImport) -> None:
         limit = f"{CONVERSATIONS_BYTES_MAX:,} bytes"
         result.problem(result.place, f"skipped {count_noun(result.conversations.skipped, 'message')} over {limit}")
     files: dict[str, list[Path]] = {}
+    paths = open_transcript_paths(workspace)
     with tempfile.TemporaryDirectory() as name:
         for number, conversation in enumerate(result.conversations.by_session.values()):
-            data = write_conversation(conversation)
+            # Notes do not have the agent's folder, without which a file at its top could be any project's.
+            data = write_conversation(conversation, paths.find_roots(list_file_names(conversation)))
             if not data:
                 continue
             # The readers take the session from the file's name where lines have none.
@@ -143,8 +146,8 @@ def _import_conversations(workspace: Workspace, result: _GitAiImport) -> None:
             path.write_bytes(data)
             _set_conversation_time(path, first_message_time(conversation))
             files.setdefault(conversation.agent, []).append(path)
-        for agent, paths in files.items():
-            report = import_transcripts(workspace, TRANSCRIPT_READERS[agent], Path(name), paths)
+        for agent, transcripts in files.items():
+            report = import_transcripts(workspace, TRANSCRIPT_READERS[agent], Path(name), transcripts, paths)
             result.transcripts.append(_name_conversations(report, result.place))
 
 

@@ -5,7 +5,7 @@ An import that was killed can be run again: every line has its own event id, and
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -53,7 +53,11 @@ def is_outside_repository_problem(problem: ImportProblem) -> bool:
 
 
 def import_transcripts(
-    workspace: Workspace, reader: TranscriptReader, place: Path | None, files: list[Path] | None = None
+    workspace: Workspace,
+    reader: TranscriptReader,
+    place: Path | None,
+    files: list[Path] | None = None,
+    paths: Paths | None = None,
 ) -> ImportTranscriptsReport:
     """Import the transcripts at ``place``, or those of the agent for this repository's work trees.
 
@@ -70,11 +74,17 @@ def import_transcripts(
         raise InputError(f"cannot read '{error.filename}': {error.strerror}") from error
     if place is not None and not place.exists():
         raise InputError(f"cannot find '{place}'", hint="pass a transcript, or a folder that contains transcripts")
-    paths = Paths(trees, lambda: list_history_paths(workspace.repository))
+    paths = paths or open_transcript_paths(workspace, trees)
     with workspace.writing() as store:
         transcript_import = _TranscriptImport(workspace, reader, store, paths)
         transcript_import.import_files(files)
     return transcript_import.report(str(home if place is None else place))
+
+
+def open_transcript_paths(workspace: Workspace, trees: Sequence[str] | None = None) -> Paths:
+    """Return what resolves names in transcripts to this repository's paths."""
+    trees = list_backfill_work_trees(workspace.repository) if trees is None else trees
+    return Paths(trees, lambda: list_history_paths(workspace.repository))
 
 
 class _TranscriptImport(Struct):

@@ -47,9 +47,10 @@ def list_session_call_ids(store: Store, session: SessionId) -> list[CallId]:
     return [CallId(str(call)) for call in store.views.distinct(ToolCall, "call", "session = ?", (session,))]
 
 
-def list_last_session_calls(store: Store, session: SessionId, limit: int) -> list[ObservedView[ToolCall]]:
-    """Return the last records about tool calls of a session, of any agent."""
-    return store.views.look_up(ToolCall, f"session = ? ORDER BY started_ns DESC LIMIT {int(limit)}", (session,))
+def list_last_session_calls_with_model(store: Store, session: SessionId, limit: int) -> list[ObservedView[ToolCall]]:
+    """Return the last records about tool calls of a session that name a model, of any agent."""
+    where = f"session = ? AND model IS NOT NULL ORDER BY started_ns DESC LIMIT {int(limit)}"
+    return store.views.look_up(ToolCall, where, (session,))
 
 
 # A conversation has the prompts of a session, and its records that support no conclusion. Only this file decides which

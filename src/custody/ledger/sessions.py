@@ -20,7 +20,7 @@ from custody.ledger.queries import (
     SessionView,
     count_recorded_sessions,
     list_first_session_views,
-    list_last_session_calls,
+    list_last_session_calls_with_model,
     list_last_session_views,
     list_recorded_session_ids,
     list_session_agents,
@@ -194,7 +194,7 @@ def _session_line_from_index(store: Store, row: SessionRow) -> SessionLine:
     prompts = merge_session_prompts(list_session_prompts(store, row.session))
     session = merge_session_views(observed.view for observed in read_session_ends(store, row.session))
     if session is None or session.model is None:
-        last = list_last_session_calls(store, row.session, ENDS_READ_MAX)
+        last = list_last_session_calls_with_model(store, row.session, ENDS_READ_MAX)
         session = _fill_session_model(row, session, [observed.view for observed in last])
     return _make_session_line(row, session, prompts, len(calls), files)
 

@@ -20,6 +20,7 @@ EXTRA_MODULES = ("attrs", "cattrs", "lsprotocol", "pygls")
 
 
 @click.command("lsp")
+@click.option("--stdio", is_flag=True, expose_value=False, help="Use standard input and output, as it always does.")
 @click.pass_context
 def lsp_command(ctx: click.Context) -> int:
     """Serve an editor: hovers, lenses and diagnostics.

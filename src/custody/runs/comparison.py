@@ -37,6 +37,8 @@ class _Subject(Struct, frozen=True):
     noun: str
     own: frozenset[CommandKind]
     also_backs: Callable[[CommandRun], bool]
+    may_edit: bool = False
+    """Whether such a run may edit the files that it checks."""
 
 
 COMPILING = frozenset(
@@ -57,15 +59,19 @@ def _compiles(run: CommandRun) -> bool:
     return run.kind in (CommandKind.BUILD, CommandKind.TYPES) or run.runner in COMPILING
 
 
+def _passes_compiled(run: CommandRun, counted: set[CommandRun]) -> bool:
+    return (_compiles(run) or run.kind is CommandKind.TEST) and run.result is RunResult.PASSED and run in counted
+
+
 def _is_lint(run: CommandRun) -> bool:
     return run.kind is CommandKind.LINT
 
 
 _TESTS = _Subject("test run", frozenset((CommandKind.TEST,)), _never)
-_LINT = _Subject("run of a linter", frozenset((CommandKind.LINT,)), _never)
+_LINT = _Subject("run of a linter", frozenset((CommandKind.LINT,)), _never, may_edit=True)
 _TYPES = _Subject("run of a type checker", frozenset((CommandKind.TYPES,)), _compiles)
 _BUILD = _Subject("build", frozenset((CommandKind.BUILD,)), _compiles)
-_FORMAT = _Subject("run of a formatter", frozenset((CommandKind.FORMAT,)), _is_lint)
+_FORMAT = _Subject("run of a formatter", frozenset((CommandKind.FORMAT,)), _is_lint, may_edit=True)
 _CHECKS = _Subject(
     "run of tests, builds or linters",
     frozenset((CommandKind.TEST, CommandKind.LINT, CommandKind.TYPES, CommandKind.BUILD)),
@@ -118,15 +124,17 @@ def _compare_outcome(statement: TextStatement, subject: _Subject, facts: Stateme
         return _not_recorded(statement)
     counted = set(facts.counted)
     # A pass that does not count must not hide a failure.
-    runs = [
-        run
-        for run in _select_window(facts.runs, facts)
-        if run.kind in subject.own and (run.result is RunResult.FAILED or run in counted)
-    ]
+    window = _select_window(facts.runs, facts)
+    runs = [run for run in window if run.kind in subject.own and (run.result is RunResult.FAILED or run in counted)]
     for kind in sorted(subject.own, key=lambda kind: kind.value):
-        decided = [run for run in runs if run.kind is kind and run.result is not RunResult.UNKNOWN]
-        if decided and decided[-1].result is RunResult.FAILED:
-            last = decided[-1]
+        last = next((run for run in reversed(runs) if run.kind is kind), None)
+        if last is None or last.result is not RunResult.FAILED:
+            continue
+        # Tests that passed later were compiled, so that a failed build says nothing of what is there now.
+        is_outdated = kind is CommandKind.BUILD and any(
+            run.ended_ns > last.ended_ns and (len(subject.own) > 1 or _passes_compiled(run, counted)) for run in window
+        )
+        if not is_outdated:
             failed = f" ({last.counts.failed:,} failed)" if last.counts is not None and last.counts.failed else ""
             noun = _CHECKS_NOUNS.get(kind, subject.noun)
             record = f"the last {noun} failed{failed}: {RUN}"
@@ -151,9 +159,9 @@ def _find_support(statement: TextStatement, subject: _Subject, facts: StatementF
     if not runs:
         return _find_no_run(statement, subject, facts, window)
     passed = [run for run in runs if run.result is RunResult.PASSED]
-    edited = _list_edited_after(passed, facts)
+    edited = _list_edited_after(passed, facts, subject)
     unknown = [run for run in runs if run.result is RunResult.UNKNOWN]
-    if edited and unknown and len(_list_edited_after(unknown, facts)) < len(edited):
+    if edited and unknown and len(_list_edited_after(unknown, facts, subject)) < len(edited):
         record = f"the result of the last {subject.noun} is unknown: {RUN}"
         return ComparedStatement(statement, StatementState.UNBACKED, record, unknown[-1])
     if not passed:
@@ -233,9 +241,12 @@ def _start_ns(run: CommandRun) -> int:
     return run.ended_ns if run.started_ns is None else run.started_ns
 
 
-def _list_edited_after(runs: Sequence[CommandRun], facts: StatementFacts) -> tuple[str, ...]:
-    """Return the code files that were edited after the last of these runs started; all edited ones without a run."""
-    last = max(map(_start_ns, runs), default=-1)
+def _list_edited_after(runs: Sequence[CommandRun], facts: StatementFacts, subject: _Subject) -> tuple[str, ...]:
+    """Return the code files that were edited after the last of these runs started; all edited ones without a run.
+
+    The edits that a formatter or a linter makes itself do not count.
+    """
+    last = max(((run.ended_ns + 1 if subject.may_edit else _start_ns(run)) for run in runs), default=-1)
     return tuple(
         file.path
         for file in facts.files

@@ -5,6 +5,7 @@ from msgspec import Struct
 from custody.core.errors import RulesError
 
 COMMANDS_MAX = 200
+PASSING_ALWAYS = frozenset(("true", ":", "echo", "exit"))
 COMMAND_FIELDS = ("test_commands", "build_commands", "lint_commands", "types_commands", "format_commands")
 
 
@@ -34,3 +35,5 @@ class ReviewRules(Struct, frozen=True, kw_only=True):
                 raise RulesError(f"review.{name}", f"has {len(commands)} commands; the most is {COMMANDS_MAX}")
             if any(not command.split() for command in commands):
                 raise RulesError(f"review.{name}", "has an empty command")
+            if any(command.split()[0] in PASSING_ALWAYS for command in commands):
+                raise RulesError(f"review.{name}", "has a command that always passes")

@@ -4,6 +4,7 @@ The detector reads everyday English in commit messages and descriptions, with or
 quotes, unchecked boxes, plans, questions, conditions and denials: what it returns is what the author said.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -79,6 +80,7 @@ class _Sentence(Struct, frozen=True):
 
 _FENCE = lazy_pattern(r"\s*(?:```|~~~)")
 _HEADING = lazy_pattern(r"\s*#{1,6}\s+(.*)")
+_STOP = lazy_pattern(r"[.!?]\s")
 _ITEM = lazy_pattern(r"\s*(?:[-*+•]|\d{1,3}[.)]|[✅✓✔☑❌✗⚠])\s*(?=\W*\w)(?<=[\s✅✓✔☑❌✗⚠])")
 _BOX = lazy_pattern(r"\s*(?:[-*+]|\d{1,3}[.)])\s+\[([ xX])\]\s+")
 _LEAD = lazy_pattern(r"^\s*(?:#{1,6}\s+)?(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[xX]\]\s+)?(?:[✅✓✔☑]\ufe0f?\s*)?")
@@ -137,7 +139,8 @@ def _split_text(text: str) -> Iterator[_Sentence]:
 def _read_heading(line: str) -> _Place | None:
     """Return what a heading says of the lines below it; None for other lines."""
     heading = _HEADING.match(line)
-    if heading is None and not (len(line) < HEADING_CHARACTERS_MAX and line.rstrip("* ").endswith(":")):
+    is_label = len(line) < HEADING_CHARACTERS_MAX and line.rstrip("* ").endswith(":") and not _STOP.search(line)
+    if heading is None and not is_label:
         return None
     named = line if heading is None else heading[1]
     is_tested = _TESTED.search(named) is not None
@@ -176,18 +179,21 @@ _TYPES_NOUN = (
     r"typing checks?)"
 )
 _BUILD_NOUN = r"(?:(?:release |production |clean |full |debug |prod )?builds?|compilation|compile)"
-_FORMAT_NOUN = r"(?:fmt|format(?:ting|ter)?(?: checks?)?|gofmt|prettier|rustfmt|code style)"
+_FORMAT_NOUN = (
+    r"(?:fmt|formatt(?:ing|er)(?: checks?)?|"
+    r"(?<!error )(?<!json )(?<!file )(?<!output )(?<!data )format(?: checks?)?|gofmt|prettier|rustfmt|code style)"
+)
 _CHECKS_NOUN = (
     r"(?:(?:all|ci|quality|pre-?commit|status|required|local)(?: ci| status| quality| required| local|"
     r" pre-?commit| github)* checks?|^checks|ci(?:/cd)?|(?:ci )?pipelines?|pre-?commit(?: hooks?| checks?)|"
-    r"everything)"
+    r"everything|\d+\+? checks|(?:\d+ |other )*workflows|(?:pr|pull request|branch)(?= (?:is |now |fully )*green))"
 )
 _SUBJECT = lazy_pattern(
     r"(?<![\w:/.-])(?:"
     rf"(?P<command>`[^`\n]{{1,200}}`|(?:mise run|npm run|npm|pnpm(?: run)?|yarn(?: run)?|make|just|cargo|go|"
     rf"bun run|uv run"
     r"|mix|dotnet|\./gradlew|gradle|mvn|task) [a-z][\w:.-]*(?: \./\.\.\.)?)"
-    rf"|(?P<tests>{_TEST_NOUN})|(?P<lint>{_LINT_NOUN})|(?P<types>{_TYPES_NOUN})|(?P<build>{_BUILD_NOUN})"
+    rf"|(?P<tests>{_TEST_NOUN})(?! coverage)|(?P<lint>{_LINT_NOUN})|(?P<types>{_TYPES_NOUN})|(?P<build>{_BUILD_NOUN})"
     rf"|(?P<format>{_FORMAT_NOUN})|(?P<checks>{_CHECKS_NOUN})"
     r")(?![\w/-]|\.\w)",
     2,
@@ -233,11 +239,12 @@ _COMMAND = lazy_pattern(
     r"vitest|rspec|"
     r"phpunit|flake8|pylint|shellcheck|staticcheck|playwright|cypress|nx|turbo)\b[^`]*|[a-z]+:[a-z][\w:-]*|lint|"
     r"fmt|typecheck|"
-    r"[\w./-]*(?:test|check|lint|ci)[\w-]*\.sh)\s*`$"
+    r")\s*`$"
 )
 _NAMED_TEST = lazy_pattern(r"^`(?:Test[A-Z]\w*|test_\w+)(?:\(\))?`$")
 _OUTCOME = lazy_pattern(
-    r"(?<![\w-])(?:pass(?:es|ed|ing)?|succeed(?:s|ed|ing)?|green|clean(?:ly)?|success(?:ful(?:ly)?)?|compliant|happy|"
+    r"(?<![\w-])(?:success(?=\s*\||\s*$)|(?:is |are )?(?:fully |all )?green|pass(?:es|ed|ing)?|succeed(?:s|ed|"
+    r"ing)?|green|clean(?:ly)?|successful(?:ly)?|compliant|"
     r"(?:0|zero|no|without(?: any)?) (?:[\w-]+ ){0,2}?(?:issues?|errors?|warnings?|failures?|problems?|"
     r"complaints?|violations?)|"
     r"(?:all )?ok(?=\s*(?:$|[.,;!)|]))|verified|complet(?:e|ed|es) (?:successfully|cleanly)|"
@@ -249,8 +256,8 @@ _SELF_OUTCOME = lazy_pattern(
     r"binary|crate|app|cli|repo|all|tests|branch|which|and|that|now|still|also) "
     r"(?:now |still |also |all )*(?:compile[sd]?|builds|type-?checks)(?: and \w+)?(?: (?:again|now|clean|cleanly|"
     r"successfully|fine|correctly|without|on|for|with|ok)\b|\s*(?:$|[.,;!(]|and\b))"
-    r"|^(?:compiles?|builds|type-?checks) (?:clean|cleanly|successfully|fine|without|ok)\b"
-    r"|types? check\b(?! ?(?:er|ing|s\b)))",
+    r"|^compiles(?=[.!])|^(?:compiles?|builds|type-?checks) (?:clean|cleanly|successfully|fine|without|ok)\b"
+    r"|lint-(?:clean|free)\b|types? check\b(?! ?(?:er|ing|s\b)))",
     2,
 )
 _ALL_FIXED = lazy_pattern(
@@ -261,7 +268,8 @@ _ALL_FIXED = lazy_pattern(
 )
 _FIXED_GROUPS = {"lint": "lint", "type": "types", "buil": "build", "comp": "build"}
 _BEFORE = lazy_pattern(
-    r"(?<![\w-])(?P<outcome>clean|successful|green|(?:0|zero|no)(?: new| remaining)?|pass(?:es|ed)(?: (?:all|the|"
+    r"(?<![\w-])(?P<outcome>clean|successful|green|(?:0|zero|no|without(?: any)?)(?: new| remaining| more)?|"
+    r"pass(?:es|ed)(?: (?:all|the|"
     r"our|its|both|every|ci|existing))*|"
     r"passing)\s+(?P<subject>(?:lint(?:er|ing)?|clippy|eslint|type|types|typecheck|mypy|tsc|build|compile|"
     r"compilation|compiler|test|tests|"
@@ -303,7 +311,8 @@ _PAST = lazy_pattern(
 _LATER = lazy_pattern(
     r"^[^.;]{0,25}?(?<!\w)(?:except|apart from|other than|besides|aside from|if|unless|until|once|before|"
     r"only when|even though|even when|even if|because they|"
-    r"because it|since they|since it|but (?:it|they|the \w+) (?:shouldn't|don't|doesn't|fails?))(?!\w)",
+    r"because it|since they|since it|but (?:it|they|the \w+) (?:shouldn't|don't|doesn't|fails?)|"
+    r"but fails?|but not)(?!\w)",
     2,
 )
 _FILLER = frozenset(
@@ -329,6 +338,7 @@ _WORD = lazy_pattern(r"`[^`]*`|[\w'/-]+")
 _NUMBER = lazy_pattern(r"\d+(?:/\d+)?$")
 UNKNOWN_WORDS_MAX = 2
 GAP_CHARACTERS_MAX = 110
+OUTCOMES_MAX = 2
 _PARENTHESES = lazy_pattern(r"\([^()]*\)")
 
 
@@ -343,6 +353,7 @@ def _find_kinds(sentence: _Sentence) -> dict[StatementKind, bool]:
         if (place.is_checked or not _is_supposed(plain[: claim.start]))
         and not _is_denied(plain[: claim.start])
         and not _LATER.match(_PARENTHESES.sub(" ", plain[claim.end :]))
+        and not _is_partial(plain[max(0, claim.start - PARTIAL_CHARACTERS) : claim.end + PARTIAL_CHARACTERS])
     ]
     kinds: dict[StatementKind, bool] = {}
     for claim in claims:
@@ -370,7 +381,7 @@ def _is_supposed(before: str) -> bool:
 _CLAUSE_END = lazy_pattern(r"[,;:—–|]|\s-\s|\)|\bbut\b|\band\b", 2)
 _ORDER = lazy_pattern(
     r"\s*(?:run|re-?run|execute|verify|check|ensure|test|confirm|fix|wait|keep|make|try|watch|see|"
-    r"validate)\s(?!s\b)",
+    r"validate)\s(?!s\b)|^\W*[⏳⏸🔄🚧❌✗⚠]",
     2,
 )
 """A command to the reader at the start of a sentence."""
@@ -396,13 +407,36 @@ _BARE = lazy_pattern(
     2,
 )
 """A subject alone: an item that is ticked, or under a heading about what was run."""
-_ALL = lazy_pattern(r"\b(?:all|every|full|entire|whole|complete)\b", 2)
+PARTIAL_CHARACTERS = 60
+_RATIO = lazy_pattern(r"(?<![\w/])(\d{1,6})\s?(?:/|of)\s?(\d{1,6})(?![\w/])")
+_NEEDING = lazy_pattern(
+    r"\b[1-9]\d* (?:\w+ )?(?:need|needs|fail|fails|failing|failed|failures?|broken)\b|"
+    r"\b\d+ tests?\W+\d+ passing\b|\bone test\b",
+    2,
+)
+
+
+def _is_partial(near: str) -> bool:
+    """Return whether the words around a claim say that only some passed: ``32/48 tests passing``.
+
+    >>> [_is_partial(text) for text in ("32/48 tests passing", "9/9 pass", "3 passing, 2 failing", "0 failures")]
+    [True, False, True, False]
+    """
+    return any(found[1] != found[2] for found in _RATIO.finditer(near)) or _NEEDING.search(near) is not None
+
+
+_ALL = lazy_pattern(
+    r"\b(?:all|every|full|entire|whole|complete) (?:of )?(?:the |our |its |existing |unit |integration |e2e |"
+    r"\d+ |and |/ ?|\+ )*"
+    r"(?:tests?\b|(?:test )?suite|specs\b|lint\w* and tests)",
+    2,
+)
 
 
 def _is_about_all(before: str, claim: str) -> bool:
     """Return whether a claim is about all tests: ``all tests pass``, ``the whole suite passes``."""
     near = " ".join(before.split()[-4:])
-    return _ALL.search(f"{near} {claim}") is not None and "new" not in near.lower().split()
+    return _ALL.search(f"{near} {claim}") is not None
 
 
 def _find_claims(sentence: _Sentence) -> Iterator[_Claim]:
@@ -433,13 +467,11 @@ def _find_outcomes(plain: str) -> Iterator[_Claim]:
     ]
     outcomes = list(_OUTCOME.finditer(plain))
     for found, kinds in subjects:
-        end = next((each for each in outcomes if each.start() >= found.end()), None)
-        if end is None or end.start() - found.end() > GAP_CHARACTERS_MAX:
-            continue
-        is_tick = not end.group()[0].isalnum()
-        if is_tick and (_NAMED_TEST.match(found.group()) or "|" in plain):
-            continue  # a tick in a table or behind a name may say that the test exists
-        if _joins(plain[found.end() : end.start()], 0 if is_tick else UNKNOWN_WORDS_MAX):
+        following = [each for each in outcomes if found.end() <= each.start() <= found.end() + GAP_CHARACTERS_MAX]
+        end = next(
+            (each for each in following[:OUTCOMES_MAX] if _is_outcome_of(found.group(), each, plain, found.end())), None
+        )
+        if end is not None:
             for kind in kinds:
                 if _suits(kind, end.group(), plain[end.end() :]):
                     yield _Claim(kind, found.start(), end.end())
@@ -447,8 +479,22 @@ def _find_outcomes(plain: str) -> Iterator[_Claim]:
         for kind in _name_subject(found["subject"], _FIXED_GROUPS[found["subject"].lower()[:4]]):
             yield _Claim(kind, found.start(), found.end())
     for found in _SELF_OUTCOME.finditer(plain):
-        is_types = "check" in found.group().lower()
-        yield _Claim(StatementKind.TYPES_PASS if is_types else StatementKind.BUILD_PASSES, found.start(), found.end())
+        words = found.group().lower()
+        kind = StatementKind.LINT_PASSES if words.startswith("lint") else StatementKind.BUILD_PASSES
+        kind = StatementKind.TYPES_PASS if "check" in words else kind
+        yield _Claim(kind, found.start(), found.end())
+
+
+def _is_outcome_of(subject: str, outcome: re.Match[str], plain: str, end: int) -> bool:
+    """Return whether an outcome belongs to the subject before it.
+
+    A tick in a table or behind a test's name may say that the test exists.
+    """
+    is_tick = not outcome.group()[0].isalnum()
+    if is_tick and (_NAMED_TEST.match(subject) or "|" in plain):
+        return False
+    unknown_max = 0 if is_tick or subject.lower().startswith(("ci", "pipeline")) else UNKNOWN_WORDS_MAX
+    return _joins(plain[end : outcome.start()], unknown_max, is_noun=outcome.group().lower() == "pass")
 
 
 def _name_subject(text: str, group: str | None) -> tuple[StatementKind, ...]:
@@ -462,7 +508,7 @@ def _name_subject(text: str, group: str | None) -> tuple[StatementKind, ...]:
     return tuple(kind for pattern, kind in _COMMAND_KINDS if pattern.search(text))[:4]
 
 
-def _joins(between: str, unknown_max: int) -> bool:
+def _joins(between: str, unknown_max: int, *, is_noun: bool) -> bool:
     """Return whether the words between a subject and an outcome only join them."""
     between = _PARENTHESES.sub(" ", between)
     if (
@@ -477,16 +523,35 @@ def _joins(between: str, unknown_max: int) -> bool:
     unknown = [word for word in words if word.lower() not in _FILLER and not _NUMBER.match(word)]
     if any(word.lower() in _BREAKS for word in unknown):
         return False
+    if words and (words[-1].lower().startswith("compil") or (is_noun and words[-1] in unknown)):
+        return False  # what compiles has not run, and a "fix pass" is not a result
     return len(unknown) <= unknown_max and (words[-1:] != ["to"] or words[-2:-1] in (["continue"], ["continues"]))
 
 
 _BREAKS = frozenset(
-    "either previous earlier last fail fails failed failing failure failures error errors broken break breaks "
+    "that either previous earlier last fail fails failed failing failure failures error errors broken break breaks "
     "flaky skipped skip by which who "
     "where while"
     " than via calls call param parameter argument parameters arguments context value values through function method"
     " removed deleted pass-through nil null true false".split()
 )
+_OBJECT = lazy_pattern(
+    r"\s+(?!with\b|on\b|in\b|for\b|and\b|now\b|again\b|\w+ly\b|across\b|without\b|after\b|under\b|including\b|"
+    r"both\b|too\b|"
+    r"from\b|at\b|as\b|because\b|but\b|though\b|since\b|so\b|all\b|either\b|here\b|there\b|unchanged\b|"
+    r"before\b|when\b|if\b|except\b|once\b|lint\w*\b|tests?\b|clippy\b|ci\b|checks?\b|this\b|via\b|by\b|"
+    r"to\b(?= \w+ the)|while\b|"
+    r"which\b|even\b|or\b|per\b|fine\b|ok\b|today\b|between\b|against\b|over\b|also\b|still\b|unless\b|until\b|"
+    r"apart\b|other\b|aside\b|only\b)[a-z]+",
+    2,
+)
+_AFTER_TICK = lazy_pattern(
+    r"\ufe0f?\s*(?:$|[|.,;:)(\]—–-]|pass|all\b|success|\d|clean|ok\b|green|no |done|"
+    r"both\b|[✅✓✔☑])",
+    2,
+)
+_VERB = lazy_pattern(r"\s+\w+ed\b", 2)
+_CLEAN_NOUN = lazy_pattern(r"\s+(?!and\b|with\b|now\b|on\b|in\b|for\b|after\b|again\b|across\b)[a-z]", 2)
 _TRANSITIVE = lazy_pattern(
     r"\s*(?:`|the\b|a\b|an\b|it\b|them\b|in\b(?! (?:ci|all|both|\d))|into\b|to\b|through\b|along\b|nil\b|null\b|"
     r"empty\b|any\b|"
@@ -498,14 +563,22 @@ _TRANSITIVE = lazy_pattern(
 def _suits(kind: StatementKind, outcome: str, after: str) -> bool:
     """Return whether an outcome can be said of a subject: a test that passes a value is not a test that passed."""
     word = outcome.lower()
-    if word in ("pass", "passes", "passing", "passed") and _TRANSITIVE.match(after):
+    if word in ("pass", "passes", "passing", "passed") and (_TRANSITIVE.match(after) or _OBJECT.match(after)):
+        return False
+    if not word[0].isalnum() and not _AFTER_TICK.match(after):
+        return False
+    if word == "successfully" and _VERB.match(after):
+        return False
+    if word == "clean" and _CLEAN_NOUN.match(after):
         return False
     if word in ("clean", "good", "compliant") and after.lstrip().lower().startswith(
         ("up", "separation", "code", "commit", "way")
     ):
         return False
     if word.startswith(("0 ", "zero ", "no ", "without ")) and kind is StatementKind.TESTS_PASS:
-        return word.endswith(("failure", "failures", "error", "errors", "issues", "problems"))
+        return len(word.split()) <= 2 and word.endswith(
+            ("failure", "failures", "error", "errors", "issues", "problems")
+        )
     if word == "verified" and kind in (StatementKind.TESTS_PASS, StatementKind.CHECKS_PASS):
         return False
     if word == "green" and kind not in (
@@ -521,7 +594,7 @@ def _find_outcomes_before(plain: str) -> Iterator[_Claim]:
     """Yield outcomes before their subject: ``no lint errors``, ``passes all tests``, ``all green: fmt, lint``."""
     for found in _BEFORE.finditer(plain):
         outcome, subject, rest = found["outcome"].lower(), found["subject"].lower(), found["rest"]
-        counted = outcome.split()[0] in ("0", "zero", "no")
+        counted = outcome.split()[0] in ("0", "zero", "no", "without")
         if counted != (rest is not None and "run" not in rest) or (outcome == "passing" and found.start() > 0):
             continue
         if not counted and subject.startswith(("build", "compil")) and rest is None:
@@ -565,7 +638,9 @@ _ACT = lazy_pattern(
     2,
 )
 _LINTED = lazy_pattern(
-    r"(?<![\w-])(?:is|are|been|code|was|were|and|,) (?:all )?(?P<word>linted|formatted|type-?checked)(?!\w)", 2
+    r"(?<![\w-])(?:is|are|been|code|was|were|and|,) (?:all |properly |now )*(?P<word>linted|formatted|"
+    r"type-?checked)(?!\w)",
+    2,
 )
 
 
@@ -602,11 +677,12 @@ _CODE_SUBJECT = lazy_pattern(r"\b(?:code|files|everything|all|lint(?:ed)?|tests)
 _QUALIFIER = r"(?:[\w`'./()+-]+,? ){0,6}?"
 _WRITTEN = lazy_pattern(
     r"(?<![\w-])(?:(?P<verb>(?:also |i |we |i've |we've |have |has |and |then )*(?:added|adds|wrote|written|"
-    r"writes|created|creates|included|includes|introduces|introduced|extended|"
+    r"writes|created|creates|introduces|introduced|extended|"
     r"extends|expanded|expands|implemented|updated|updates|improved|improves))|"
     r"(?P<order>^(?:`[^`]{1,40}`\s*[—–:-]*\s*)?(?:\w+(?:\([^)]*\))?!?: ?)?(?:also )?(?:add|update|write|extend|"
     r"expand|include|create|cover)))\s+"
-    rf"(?P<what>{_QUALIFIER})(?P<noun>(?:unit[- ])?tests|test[- ](?:cases?|files|expectations|assertions)|"
+    rf"(?P<what>{_QUALIFIER})(?P<noun>(?:unit[- ])?tests|test suites?|test[- ](?:cases?|files|expectations|"
+    rf"assertions)|"
     rf"test coverage|subtests?|specs|"
     rf"test functions?|test scenarios?|assertions|(?:unit[- ])?test(?=\s*(?:$|[.,;:!)(`—–-]|(?:for|to|that|in|of|on|"
     rf"which|verif\w+|cover\w+|with|and|so|ensur\w+|around|at|using|when|where|under)\b)))(?!\w|-|/|\.\w|`)"
@@ -622,18 +698,21 @@ _WRITTEN_PASSIVE = lazy_pattern(
     r"unit |regression )+test|^tests?)"
     r" (?:(?:is|are|was|were|have been|has been|also) )?(?:added|written|included|extended|updated)(?! (?:with|"
     r"in `?docs))"
+    r"|\d+ (?:[\w-]+ ){0,3}(?:tests|test (?:files|suites|cases)) (?:created|added)"
     r"|(?:is|are|now|fully|also) covered by (?:[\w-]+ ){0,3}tests?|with (?:new |unit |full |comprehensive |"
     r"regression )+tests|\d+ new (?:[\w-]+ ){0,2}tests?|^new tests?(?: files?| cases?| functions?)?(?=\s*(?:$|"
     r"[:(`—–-])))(?!\w)",
     2,
 )
 _NAMED = lazy_pattern(
-    r"(?<![\w-])(?:[Aa]dded|[Aa]dds|[Ww]rote|[Uu]pdated|"
-    r"^(?:\w+(?:\([^)]*\))?!?: ?)?[Aa]dd) (?:[\w-]+ ){0,2}`?(?:Test[A-Z]\w+|"
-    r"test_\w+)\b(?!\.\w|`? (?:helper|fixture|constant|package))"
+    r"(?<![\w-])(?:[Aa]dded|[Aa]dds|[Ww]rote|"
+    r"^(?:\w+(?:\([^)]*\))?!?: ?)?[Aa]dd) (?:[\w-]+ ){0,2}`?(?:Test[A-Z]\w+|test_\w+)"
+    r"\b(?!\.\w|`? (?:helper|fixture|constant|package))|(?<![\w-])[Uu]pdated `?(?:Test[A-Z]\w*_\w+|"
+    r"test_\w+)\b(?!\.\w)"
 )
 _NO_TEST = lazy_pattern(
-    r"(?:\bno|\bwith|\bwithout|\bto|\bfor|\bof|\bin|\bfrom|\bby|\bthat|\bwhich|\bwhen|\bif|\bso|\bbecause|"
+    r"(?:\black\w*|\bmissing|\bno|\bwith|\bwithout|\bto|\bfor|\bof|\bin|\bfrom|\bby|\bthat|\bwhich|\bwhen|\bif|"
+    r"\bso|\bbecause|"
     r"\bafter|\bbefore|\brun\w*|\bused|\bpass\w*|\bfix\w*|:|—|–)\s",
     2,
 )
@@ -651,8 +730,8 @@ _UNCHANGED = lazy_pattern(
     rf"affect(?:s|ed|ing)?|modify(?:ing)?) (?:any |the |existing |runtime |actual |observable |current )*{_BEHAVIOR}"
     r"|pure(?:ly)?(?: a| an)?(?: mechanical)? (?:refactor(?:ing)?|rename|move|cleanup)|refactor(?:ing)? only|"
     r"behaviou?r[- ]preserving|"
-    r"functionally unchanged|(?:maintain|preserv)(?:s|es|ed|ing) (?:all |the |its |existing |"
-    r"identical |current )*(?:behaviou?r|functionality))(?!\w|-)|\[NFC\]|\(NFC\)|(?<=[,:] )NFC(?=\W*$)",
+    r"functionally unchanged|(?:maintain|preserv)(?:s|es|ed|ing) (?:all |the |its |same |existing |identical |"
+    r"current )*(?:behaviou?r|functionality))(?!\w|-)|\[NFC\]|(?<=[,:] )NFC(?=\W*$)",
     2,
 )
 _DOCS = r"(?:docs?|documentation|readmes?|comments?|docstrings?|markdown)"
@@ -689,7 +768,9 @@ _NO_PRODUCTION = lazy_pattern(
 def _find_diff_claims(plain: str, *, may_order: bool) -> Iterator[_Claim]:
     """Yield what a sentence says about the diff: tests were written, only documents changed."""
     for found in _WRITTEN.finditer(plain):
-        if not _NO_TEST.search(found["what"]) and (found["order"] is None or may_order):
+        if not _NO_TEST.search(found["what"]) and (
+            found["order"] is None or may_order or found["order"].startswith("`")
+        ):
             yield _Claim(StatementKind.TESTS_WRITTEN, found.start(), found.end())
     for pattern, kind in (
         (_NAMED, StatementKind.TESTS_WRITTEN),

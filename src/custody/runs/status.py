@@ -336,7 +336,8 @@ def _judge_step(record: CommandRecord, step: _StepRun, summaries: tuple[RunnerSu
     if record.code == 0 and step.kept:
         empty = bool(summaries) and not passed and not failed
         silent = step.found.runner == "go" and not passed and "-json" not in step.words
-        doubted = step.found.kind is CommandKind.TEST and (step.hidden or empty or failed or silent)
+        absent = not passed and "--if-present" in step.words  # succeeds where the project has no such script
+        doubted = step.found.kind is CommandKind.TEST and (step.hidden or empty or failed or silent or absent)
         return (RunResult.UNKNOWN if doubted else RunResult.PASSED), False
     if failed:
         return RunResult.FAILED, True

@@ -67,6 +67,9 @@ class Screen(Struct, frozen=True):
     def render(self, line: TextLine) -> str:
         """Return a line as this screen shows it, without control characters of its pieces."""
         pieces = (line,) if isinstance(line, str | StyledText) else line
+        if not (self.has_color or self.has_links):  # controls are escaped one by one, so all pieces at once
+            text = "".join([piece if isinstance(piece, str) else piece.text for piece in pieces])
+            return escape_controls(text).rstrip()
         return "".join(self._render_piece(piece) for piece in pieces).rstrip()
 
     def wrap(self, line: TextLine) -> list[TextLine]:
@@ -143,9 +146,11 @@ def detect_screen(
     out = sys.stdout if stream is None else stream
     is_terminal = out.isatty()
     is_dumb = environment.get("TERM", "") == "dumb"
-    import shutil  # slow to load
+    size = os.terminal_size((UNKNOWN_COLUMNS, 0))
+    if is_terminal:
+        import shutil  # slow to load
 
-    size = shutil.get_terminal_size((80, 24)) if is_terminal else os.terminal_size((UNKNOWN_COLUMNS, 0))
+        size = shutil.get_terminal_size((80, 24))
     encoding = (getattr(out, "encoding", None) or "ascii").lower().replace("-", "")
     return Screen(
         columns=max(size.columns, NARROW_COLUMNS_MIN),

@@ -28,7 +28,7 @@ def color_code_lines(path: str, lines: list[str]) -> list[CodeLine]:
     r"""Return each line in parts; plain if the language is unknown, or the text too long.
 
     >>> color_code_lines("a.py", ["if x:", "    return 1"])[1][1]
-    CodePart(style='k', text='return')
+    CodePart(style='k', text='return ')
     >>> color_code_lines("a.unknown", ["if x:"])
     [(CodePart(style='', text='if x:'),)]
     """

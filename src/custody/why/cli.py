@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from itertools import chain, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
@@ -109,6 +108,8 @@ def render_why_svg(boxes: Sequence[Box]) -> str:
 
 def _render_why_svg_header(height: int, boxes: Sequence[Box]) -> Iterator[str]:
     yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
+    from html import escape  # only a picture needs it
+
     title = _fit_why_box_line(boxes[0].lines[0]) if boxes and boxes[0].lines else "nothing"
     yield f' role="img"><title>{escape(title)}</title><style>{_STYLE}</style>'
     yield '<defs><marker id="a" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
@@ -116,6 +117,8 @@ def _render_why_svg_header(height: int, boxes: Sequence[Box]) -> Iterator[str]:
 
 
 def _draw_why_box(kind: str, lines: Sequence[str], top: int, height: int) -> Iterator[str]:
+    from html import escape
+
     left, inner = PADDING, 2 * PADDING + 4
     yield f'<rect class="b" x="{left}" y="{top}" width="{WIDTH - 2 * left}" height="{height}" rx="6"/>'
     yield f'<rect x="{left}" y="{top}" width="5" height="{height}" rx="2" fill="{_COLORS.get(kind, "#57606a")}"/>'
@@ -279,7 +282,7 @@ def _format_why_author(report: WhyReport, attribution: Attribution, now_ns: int)
 
 
 def _get_agent_title(agent: str) -> str:
-    from custody.intake.settings.agent_table import get_agent_title
+    from custody.core.agent_titles import get_agent_title
 
     return get_agent_title(agent).partition(" (")[0]
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from custody.attribution import Trace
-from custody.capture.transcripts import ChangedFile
 from custody.capture.typed_field import get_fields, get_string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
@@ -21,8 +20,6 @@ from custody.intake.queries import list_captured_calls
 from custody.ledger.queries import list_first_session_views, list_session_source_locators, list_session_source_readings
 from custody.store import ObservedView, Store
 from custody.trust.app.decisions import list_agents_with_decisions, make_trust_query, read_settled_decisions
-from custody.trust.app.score_cache import read_score_state
-from custody.trust.app.show import trust_line
 from custody.why.report import ChangeLink, SimilarChangeReport, SourceLine, SourcesLink, StandingLink, TestsLink
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
@@ -43,6 +40,9 @@ def make_why_score_link(workspace: Workspace, store: Store, agent: AgentName) ->
         has_decisions = agent in list_agents_with_decisions(store)
     if not has_decisions:
         return StandingLink(agent=agent, decisions=0, score=None, tier=None, at=at)
+    from custody.trust.app.score_cache import read_score_state  # many agents have no decision
+    from custody.trust.app.show import trust_line
+
     line = trust_line(agent, read_score_state(store, agent, query), query)
     return StandingLink(agent=agent, decisions=line.samples, score=line.score, tier=line.tier, at=at)
 
@@ -110,7 +110,7 @@ def list_sources_before(
         for question in questions
     ]
     names = {text for rows in found for text in rows.locators if text.startswith("/")}
-    paths = _make_why_source_paths(repository, sorted(names))
+    paths = _make_why_source_paths(repository, sorted(names)) if names else None
     links = []
     for question, rows in zip(questions, found, strict=True):
         lines: list[SourceLine] = []
@@ -145,7 +145,7 @@ def _make_why_source_paths(repository: Repository, names: Sequence[str]) -> Path
     from custody.intake.backfill import Paths, list_backfill_work_trees
 
     ends = {end for name in names for end in _list_path_ends(name)}
-    trees = list_backfill_work_trees(repository) if names else []
+    trees = list_backfill_work_trees(repository)
     return Paths(trees, lambda: frozenset(map(str, repository.list_tracked_files(ends))))
 
 
@@ -157,7 +157,9 @@ def _list_path_ends(name: str) -> list[RepoPath]:
         return []  # not a name that a repository can have
 
 
-def _make_why_source_line(store: Store, readings: Sequence[ObservedView[SourceAccess]], paths: Paths) -> SourceLine:
+def _make_why_source_line(
+    store: Store, readings: Sequence[ObservedView[SourceAccess]], paths: Paths | None
+) -> SourceLine:
     reads = [reading.view for reading in readings]
     best = min(reads, key=lambda read: (READINGS.index(read.reading), -read.at_ns))
     last = max(reads, key=lambda read: read.at_ns)
@@ -172,9 +174,13 @@ def _make_why_source_line(store: Store, readings: Sequence[ObservedView[SourceAc
     )
 
 
-def _relativize_why_locator(locator: str, paths: Paths) -> str:
+def _relativize_why_locator(locator: str, paths: Paths | None) -> str:
     """Return the path in the repository; any other locator unchanged."""
-    return (locator.startswith("/") and paths.find(ChangedFile(locator, None))) or locator
+    if paths is None or not locator.startswith("/"):
+        return locator
+    from custody.capture.transcripts import ChangedFile  # few sources are files
+
+    return paths.find(ChangedFile(locator, None)) or locator
 
 
 def _format_why_source_number(store: Store, locator: str) -> str | None:

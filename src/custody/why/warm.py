@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from custody.attribution.app.blame import BlameReporter, BlameResult
 from custody.attribution.app.context import TRACES, AttributionContext, FileVersion, open_attribution
+from custody.attribution.app.history import SearchExtent
 from custody.config import list_rule_files
 from custody.core.errors import InputError
 from custody.core.paths import Lines, RepoPath
@@ -54,16 +55,21 @@ class OpenFile(Struct):
     content: bytes | None = None
     version: FileVersion | None = None
     made_ns: int = 0
+    searched: SearchExtent | None = None
+    """The scope of the search for the version."""
 
     def read_version(self, workspace: Workspace, path: RepoPath, content: bytes) -> FileVersion:
         """Return the version of the file with this text, which is reused while nothing has changed."""
-        now_ns = workspace.now_ns()
-        if self.version is not None and self.content == content:
+        now_ns, history = workspace.now_ns(), self.evidence.history
+        if self.searched is not None and self.version is not None and self.content == content:
             is_committed = all(line.trail for line in self.version.lines)
             if is_committed or 0 <= now_ns - self.made_ns < UNCOMMITTED_SECONDS_MAX * NS:
+                history.searched = self.searched.copy()
                 return self.version
+        history.searched = SearchExtent()
         self.evidence.use_buffers((WorkFile(path, content),))
         self.version = self.evidence.version(path, None)
+        self.searched = history.searched.copy()
         self.content = content if len(content) <= TEXT_BYTES_MAX else None
         self.made_ns = now_ns
         return self.version

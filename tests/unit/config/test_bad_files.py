@@ -207,8 +207,10 @@ def test_no_rule_is_named_like_a_setting_of_the_users() -> None:
     """Otherwise a repository's file could set a value that only a user may set."""
     found = {rule for rule in import_rule_tables().rules if split_rule_name(rule.replace(".", "_")) & USERS}
     # Safe: it only chooses, by name, among the remotes that the user added to this clone or to custody. A URL is
-    # refused, so a repository's file never names a place of its own.
-    assert found == {"gate.budget_remote"}
+    # refused, so a repository's file never names a place of its own. The commands are names that recorded commands are
+    # compared with; none is run.
+    names = {f"review.{kind}_commands" for kind in ("build", "format", "lint", "test", "types")}
+    assert found == {"gate.budget_remote", *names}
 
 
 def test_the_users_file_sets_nothing_else_either_until_a_verb_needs_it(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_the_temporary_folder_is_deleted_after_an_error(
     with pytest.raises(ZeroDivisionError):
         fail()
     assert not list(temporary.iterdir())
-    monkeypatch.setattr("custody.git.work_commit._encode_work_commit", lambda *_: 1 // 0)
+    monkeypatch.setattr("custody.git.work_commit.encode_work_commit", lambda *_: 1 // 0)
     with pytest.raises(ZeroDivisionError), discover_repository(work.path).with_work_tree():
         pass
     assert not list(temporary.iterdir())

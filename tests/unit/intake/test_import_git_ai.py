@@ -283,6 +283,21 @@ def test_conversations_inside_notes_are_read_as_transcripts(scene: Noted) -> Non
     assert (one.conversation_summary, one.tool_call_id is not None) == ("add the second", True)
 
 
+@pytest.mark.parametrize("known", [0, 1, 2])
+def test_a_file_at_the_top_of_a_checkout_elsewhere_is_found_by_files_beside_it(scene: Noted, known: int) -> None:
+    files = {b"app.py": text(ONE, TWO).encode(), b"src/a.py": b"a = 1\n", b"src/b.py": b"b = 1\n"}
+    first = scene.commit_of(files, at=5)
+    told, _, value = with_conversation("app.py\n  cf4f29e 1-2\n", Path("/gone/tree")).rpartition("---\n")
+    prompts = json.loads(value)
+    for name in ("a", "b")[:known]:
+        read = {"type": "tool_use", "name": "Read", "input": {"file_path": f"/gone/tree/src/{name}.py"}}
+        prompts["prompts"]["cf4f29e"]["messages"].append({**read, "timestamp": moment(4)})
+    report = import_git_ai_notes(scene.noted(first, f"{told}---\n{json.dumps(prompts)}").workspace)
+    assert report.transcripts[0].problem_count == (0 if known == 2 else 1)
+    (one,) = scene.said()
+    assert (one.agent, one.tool_call_id is not None) == ("claude-code", known == 2)
+
+
 def test_import_without_arguments_finds_references_and_says_so(scene: Noted, monkeypatch: pytest.MonkeyPatch) -> None:
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     scene.noted(first, with_conversation("app.py\n  cf4f29e 1-2\n", scene.built.path.resolve()))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from custody.lsp.server import MESSAGE_BYTES_MAX
 from tests.builders.hooks import a_recorded_edit, a_recorded_event, a_recorded_session
 from tests.builders.in_process import custody
 from tests.builders.lines import SESSION, Scene, moment, text
@@ -57,7 +58,8 @@ def test_a_hover_shows_the_prompt_as_harmless_text(scene: Scene, editor: Editor)
 
 
 def test_markdown_is_one_block_that_a_prompt_cannot_end(scene: Scene) -> None:
-    with an_editor(scene.built.path) as editor:
+    # Many editors pass the name of the transport.
+    with an_editor(scene.built.path, "--stdio") as editor:
         editor.start({"diagnostics": False}, formats=["markdown", "plaintext"])
         told = editor.hover(editor.open(scene.built.path / "app.py", NEW), 4)
         assert told is not None
@@ -170,6 +172,8 @@ def test_malformed_and_huge_messages_are_survived(scene: Scene, editor: Editor) 
     ):
         editor.raw(b"Content-Length: %d\r\n\r\n" % len(body) + body)
     editor.raw(b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\nno header at all\r\n\r\n")
+    size = MESSAGE_BYTES_MAX + 1
+    editor.raw(b"Content-Length: %d\r\n\r\n" % size + b" " * size)
     assert editor.ask("no/such/method", {})["code"] == -32601
     uri = editor.open(scene.built.path / "app.py", NEW)
     assert "add a discount" in (editor.hover(uri, 4) or "")

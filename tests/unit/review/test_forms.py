@@ -3,14 +3,17 @@
 import json
 import re
 from html import unescape
+from html.parser import HTMLParser
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from custody.core.errors import InputError
-from custody.gate.wire.report import AddedLines
+from custody.gate.wire.report import AddedLines, ReasonReport, SkippedCheck
 from custody.review.app.artifact import ARTIFACT_BYTES_MAX, decode_review
 from custody.review.app.forms import (
     ANNOTATIONS_MAX,
@@ -24,15 +27,18 @@ from custody.review.app.forms import (
 from custody.review.wire import (
     HunkAuthor,
     HunkCall,
+    HunkDuplicate,
     HunkLinks,
     HunkReport,
     HunkRiskReport,
     HunkSource,
     LineSpan,
     PromptCard,
+    ReadMark,
     ReviewReport,
     RiskFactorReport,
 )
+from custody.runs.wire import RunReport
 from custody.runs.wire import TestsReport as RunState
 
 HOSTILE = (
@@ -177,3 +183,155 @@ def test_a_review_is_read_back_as_it_was() -> None:
 def test_anything_else_is_refused(data: bytes) -> None:
     with pytest.raises(InputError):
         decode_review(data)
+
+
+FRAGMENTS = (
+    *("@team", "#12", "GH-3", "!7", "%1", "~label", "$x$", "a@b.example", "org/name#3", "0123456789abcdef0123456789"),
+    *(
+        "https://x.example/a?b",
+        "www.x.example",
+        "javascript:alert(1)",
+        "[a](b)",
+        "![a](b)",
+        "[a]: http://b",
+        "<a href=b>",
+    ),
+    *(
+        "</code>",
+        "</pre>",
+        "</summary>",
+        "</details>",
+        "<details>",
+        "<!--",
+        "-->",
+        "<img src=x>",
+        "&lt;b&gt;",
+        "&#64;all",
+    ),
+    *(
+        "```",
+        "~~~",
+        "`",
+        "``",
+        "|",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\n/close",
+        "\n- a",
+        "\n# a",
+        "\n> a",
+        "---",
+        "===",
+        "**",
+        "_",
+    ),
+    *(
+        "\u202e",
+        "\u2066",
+        "\u200b",
+        "\u2060",
+        "\ufeff",
+        "\x00",
+        "\x1b[2J",
+        "\x9b",
+        "\u2028",
+        "\udce9",
+        "\\",
+        "  \n",
+        "\t",
+    ),
+)
+TEXTS = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=8)), max_size=12).map(
+    lambda parts: f"x{''.join(parts)}"
+)
+LINK_BASE = "https://github.com/o/n/blob/b"
+
+
+class Outline(HTMLParser):
+    """The tags of a page, their attributes, and the text outside of code."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.comments: list[str] = []
+        self.visible: list[str] = []
+        self.depth = 0
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs if name not in ("href", "style")]
+        self.tags.append(" ".join([tag, *names]))
+        self.links += [value or "" for name, value in attrs if name == "href"]
+        self.depth += tag in ("code", "pre")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tags.append(f"/{tag}")
+        self.depth -= tag in ("code", "pre")
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data.strip())
+
+    def handle_data(self, data: str) -> None:
+        if not self.depth:
+            self.visible.append(data)
+
+
+def hostile_review(text: str) -> ReviewReport:
+    """Return a review with this text wherever a record or the change decides the text."""
+    run = RunReport(
+        agent=text,
+        session=text,
+        call=text,
+        command=text,
+        kind="test",
+        runner=text,
+        result="passed",
+        source="status",
+        ended=text,
+        folder=text,
+        names=[text],
+    )
+    hunk = a_hunk(
+        text=text,
+        risk=HunkRiskReport("medium", [RiskFactorReport(text, "medium", text)]),
+        tests=RunState(state="stale", run=run),
+        duplicates=[HunkDuplicate(change=text, name=text, code=text, why=text)],
+        read_by=[ReadMark(person=text, at=text, assurance=text)],
+    )
+    withheld = replace(hunk, prompts=[replace(hunk.prompt, text=None, note=text)])
+    reason = ReasonReport(text, "review", text, text, [])
+    facts = {"summary": text, "notes": [text], "rules_digest": text, "as_of": text}
+    return a_review(hunk, withheld, reasons=[reason], skipped=[SkippedCheck(text, text)], **facts)
+
+
+def outline(text: str) -> Outline:
+    markdown = encode_review_markdown(hostile_review(text), LINK_BASE, with_prompts=True)
+    assert len(markdown) <= COMMENT_CHARACTERS_MAX
+    assert not any(line.startswith("/") for line in markdown.splitlines()), "a quick action of the host"
+    return Outline(MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(markdown))
+
+
+@given(TEXTS)
+def test_no_text_changes_the_structure_of_a_comment(text: str) -> None:
+    page, plain = outline(text), outline("x")
+    # A file name that is not UTF-8 has no link.
+    assert [tag for tag in page.tags if tag not in ("a", "/a")] == [tag for tag in plain.tags if tag not in ("a", "/a")]
+    assert page.comments == plain.comments == ["custody: review"]
+    assert all(link.startswith(f"{LINK_BASE}/") for link in page.links) and len(page.links) <= len(plain.links)
+    visible = "".join(page.visible).replace(f"{'a' * 12}..{'b' * 12}", "")
+    assert not re.search(
+        r"[@#!$%~]\w|GH-\d|://|(?<![^\W_])www\.|[0-9a-fA-F]{7,}|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]",
+        visible,
+    )
+
+
+@given(TEXTS)
+def test_no_text_changes_what_the_other_formats_hold(text: str) -> None:
+    review = hostile_review(text)
+    lines = encode_review_annotations(review).decode("utf-8", "surrogatepass").split("\n")
+    assert len(lines) == 3 and lines[-1] == "" and all(line.startswith("::warning ") for line in lines[:2])
+    assert not any(character in line for line in lines for character in "\r\x00\x1b")
+    assert len(json.loads(encode_code_quality(review))) == 2

@@ -1,5 +1,8 @@
 """The kind, result and scope of recorded commands."""
 
+import pytest
+
+from custody.core.errors import RulesError
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.run_summary import parse_run_summaries
 from custody.core.views import CommandExit, CommandRecord
@@ -83,6 +86,7 @@ def test_a_run_passes_if_its_status_or_its_summary_shows_it(command: str, code: 
     "command, code, output",
     [
         ("pytest || true", 0, ""),
+        ("npm test --if-present", 0, ""),
         ("pytest; true", 0, ""),
         ("pytest; echo done", 0, ""),
         ("pytest | tail", 0, ""),
@@ -179,3 +183,9 @@ def test_counts_are_those_of_the_run_and_not_of_another_one() -> None:
 def test_a_command_without_known_parts_is_one_run() -> None:
     (run,) = runs("ls -la | wc -l")
     assert run.kind is CommandKind.OTHER
+
+
+@table("command", ["true", ": all", "echo ok", "  "])
+def test_a_command_that_always_passes_is_not_a_test_command(command: str) -> None:
+    with pytest.raises(RulesError):
+        ReviewRules(test_commands=(command,))

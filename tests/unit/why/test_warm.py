@@ -24,6 +24,7 @@ TEXTS = st.lists(st.sampled_from(AGENTS_LINES + PERSONS_LINES + LOW_LINES), min_
 )
 STEPS = st.lists(st.tuples(st.sampled_from(("edit", "commit", "save", "type", "rules")), TEXTS), min_size=1, max_size=8)
 AGENTS_TEXT = text(*AGENTS_LINES[:3])
+PERSONS_TEXT = text(*PERSONS_LINES[:2])
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,17 @@ def test_every_warm_answer_is_that_of_a_fresh_command(folder: Path, first: str, 
             assert encode_report(held) == encode_report(why(fresh, "app.py", line)), (at, step, line)
         shown = warm.blame("app.py", buffer).report
         assert encode_report(shown) == encode_report(blame(fresh, "app.py", is_brief=True).report)
+    warm.close()
+
+
+def test_each_answer_counts_only_what_was_searched_for_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "repository").edited("app.py", None, PERSONS_TEXT, at=3)
+    scene.committed(at=1, app__py=AGENTS_TEXT)
+    opened(scene).explain_line("app.py", 1)
+    warm = opened(scene)
+    for typed in (AGENTS_TEXT, PERSONS_TEXT, AGENTS_TEXT):
+        fresh = why(scene.workspace.with_buffer("app.py", typed.encode()), "app.py", 1)
+        assert encode_report(warm.explain_line("app.py", 1, typed.encode())) == encode_report(fresh)
     warm.close()
 
 

@@ -9,6 +9,9 @@ const OPEN_AFTER = 120;
 const CLOSE_AFTER = 250;
 const GAP = 6;
 const WIDE_MIN = 640;
+/** A card that stays open asks for the prompt of its line; in a very long file that takes too long. */
+const MORE_WAIT = 400;
+const MORE_LINES = 3_000;
 const MORE_AFTER = 1_500;
 const MORE_TRIES = 10;
 /** Minimum height below the mark; longer content scrolls. */
@@ -44,7 +47,7 @@ export function evidence(
     const number = Number(target.closest<HTMLElement>("[data-row]")?.querySelector(".no")?.textContent);
     panel.replaceChildren(...content(describe(number, run(number)), about(number), places, data, why(number), then));
     panel.hidden = false;
-    if (about(number)?.agent) void more(number, target);
+    if (about(number)?.agent && data.total <= MORE_LINES) setTimeout(() => void more(number, target), MORE_WAIT);
     target.setAttribute("aria-describedby", panel.id);
     place();
   }

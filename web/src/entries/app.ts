@@ -84,6 +84,21 @@ if (location.hash && document.querySelector("main > .working")) setInterval(() =
 document.addEventListener("htmx:afterSettle", updateTabStops);
 addEventListener("resize", updateTabStops);
 
+// An answer that takes long is 204 until it is there: a form asks again, unless it was sent again meanwhile.
+const ASK_AGAIN_MS = 1_000;
+const waiting = new WeakMap<Element, number>();
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const form = (event as CustomEvent).detail?.elt as Element;
+  clearTimeout(waiting.get(form));
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { elt, xhr } = (event as CustomEvent).detail as { elt: Element; xhr: XMLHttpRequest };
+  if (!(elt instanceof HTMLFormElement)) return;
+  const isWorking = xhr.status === 204;
+  elt.setAttribute("aria-busy", String(isWorking));
+  if (isWorking) waiting.set(elt, setTimeout(() => htmx.trigger(elt, "submit"), ASK_AGAIN_MS));
+});
+
 // The error of a part is shown in its place, and the part is loaded again: after 2, 4, 8 … seconds, at most 5 times.
 const TRIES = 5;
 const tried = new WeakMap<Element, number>();

@@ -100,9 +100,7 @@ def attribute_commit_lines(evidence: AttributionContext, commits: Sequence[Commi
 
 def _list_attributed_branch_tips(repository: Repository) -> list[CommitSha]:
     """Return the tips of all branches, without Entire's checkpoint branches, which hold no code."""
-    checkpoints = {
-        ref.id for prefix in BRANCH_PREFIXES for ref in repository.refs(prefix) if b"/entire/checkpoints/" in ref.name
-    }
+    checkpoints = {ref.id for ref in repository.refs(*BRANCH_PREFIXES) if b"/entire/checkpoints/" in ref.name}
     return [tip for tip in repository.tips() if tip not in checkpoints]
 
 

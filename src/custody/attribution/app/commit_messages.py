@@ -4,7 +4,7 @@ They are read at question time, without an import. Anyone can write them, so the
 for lines without other evidence, and callers that decide by the answers (``strict``) never see them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.attribution.app.answers import OF_CALLS, LineAnswer
-from custody.attribution.app.commit_texts import read_file_changes
+from custody.attribution.app.commit_texts import CommitFileChanges, read_file_changes
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.carry import align_carried_items
 from custody.attribution.lineage import UNKNOWN
@@ -24,7 +24,7 @@ from custody.core.errors import InputError
 from custody.core.evidence import Evidence, Signal
 from custody.core.ids import AgentName, CommitSha, SessionId
 from custody.core.paths import Lines, RepoPath
-from custody.git import ChangeKind, Commit, FileAt, NoObject, Ref, Walk
+from custody.git import ChangeKind, Commit, FileAt, LineSource, NoObject, Ref, Walk
 
 if TYPE_CHECKING:
     from custody.capture.claims.git_ai import GitAiNote
@@ -41,6 +41,8 @@ SHARE_MIN = 0.5
 CHECKPOINTS = b"/entire/checkpoints/v1"
 GIT_AI, AI_ATTRIBUTION = b"refs/notes/ai", b"refs/notes/ai-attribution"
 SHORT_ID_LENGTH = 12
+TOGETHER_MIN = 16
+"""Files that git blame answers for one by one; if more need it, the sources of all lines are read at once."""
 
 
 class CommitStatement(Struct, frozen=True):
@@ -64,6 +66,15 @@ class CommitPlace(Struct, frozen=True):
     line: int | None = None
 
 
+class _PreparedFiles(Struct):
+    """Files of a commit, the changes that say where their lines come from, and how many needed git blame so far."""
+
+    commit: CommitSha
+    files: frozenset[RepoPath]
+    changes: Sequence[CommitFileChanges]
+    asked: int = 0
+
+
 class CommitStatements:
     """The statements of one repository's commits, each read once."""
 
@@ -72,6 +83,25 @@ class CommitStatements:
         self._agents: dict[CommitSha, NamedAgent | None] = {}
         self._notes: dict[CommitSha, Mapping[str, tuple[str, float]]] = {}
         self._git_ai_notes: dict[CommitSha, GitAiNote | None] = {}
+        self._sources: dict[tuple[CommitSha | None, RepoPath], list[LineSource]] = {}
+        self._prepared: _PreparedFiles | None = None
+        self._stated: dict[CommitPlace, CommitStatement | None] = {}
+
+    def prepare(self, commit: CommitSha, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Return which of these files as of ``commit`` may have lines of a commit that names an agent.
+
+        If many of them need git blame, the others are then read at once.
+        """
+        repository, noted = self._evidence.repository, self.list_noted_commits()
+        with repository.log([commit], walk=Walk(since_seconds=FIRST_NAMED_SECONDS)) as log:
+            named = [logged for logged in log if logged.id in noted or self.agent_of(logged) is not None]
+        seconds = [logged.committer.at.seconds for logged in named if logged.committer.at is not None]
+        if not seconds:
+            return frozenset()
+        changes = read_file_changes(repository, commit, max(0, min(seconds)))
+        files = _follow_named_files(reversed(changes), {logged.id for logged in named}) & frozenset(paths)
+        self._prepared = _PreparedFiles(commit, frozenset(files), changes)
+        return self._prepared.files
 
     def add_claims(self, version: FileVersion, answers: Sequence[LineAnswer]) -> list[LineAnswer]:
         """Return ``answers`` with the statements of commits about lines without other evidence."""
@@ -91,28 +121,48 @@ class CommitStatements:
             for number in range(answer.lines.first, answer.lines.last + 1)
         }
         older = [answer.lines for answer in unknown if not answer.trail]
-        if older:
+        if older and self._read_sources(version) is not None:
+            known = self._blame_places(version)
+            numbers = (number for lines in older for number in range(lines.first, lines.last + 1))
+            places.update((number, known[number]) for number in numbers if number in known)
+        elif older:
             found = self._evidence.find_introducing_commits(version.path, version.commit, version.texts, older)
             places.update((number, CommitPlace(commit, version.path)) for number, commit in found.items())
         if not self._git_ai_tips or not places:
             return places
-        numbers = {number for number, place in places.items() if self._git_ai_note(place.commit) is not None}
-        blamed = self._blame_places(version) if numbers else {}
-        return {**places, **{number: blamed[number] for number in numbers if number in blamed}}
+        noted = {number for number, place in places.items() if self._git_ai_note(place.commit) is not None}
+        blamed = self._blame_places(version) if noted else {}
+        return {**places, **{number: blamed[number] for number in noted if number in blamed}}
+
+    def _read_sources(self, version: FileVersion) -> list[LineSource] | None:
+        """Return the sources of a prepared file's lines, read at once for all files; None if git blame is cheaper."""
+        prepared, place = self._prepared, (version.base, version.path)
+        if prepared is not None and version.base == prepared.commit and place not in self._sources:
+            prepared.asked += 1
+            if prepared.asked > TOGETHER_MIN:
+                from custody.attribution.app.line_sources import read_sources_of_lines  # only counts have many files
+
+                self._prepared = None
+                read = read_sources_of_lines(
+                    self._evidence.repository, prepared.commit, prepared.files, prepared.changes
+                )
+                self._sources = {(prepared.commit, path): sources for path, sources in read.items()}
+        return self._sources.get(place)
 
     def _blame_places(self, version: FileVersion) -> dict[int, "CommitPlace"]:
         """Return where git blame finds the lines of a version, as far as their history is here."""
         base = version.base
         if base is None:
             return {}
-        committed = self._evidence.history.texts(base, version.path)
-        places = {old + 1: new + 1 for old, new in align_carried_items(committed, version.texts)}
-        return {
-            places[line]: CommitPlace(source.commit, source.path, source.origin.first + line - source.blamed.first)
-            for source in self._evidence.repository.line_sources(base, version.path)
-            for line in range(source.blamed.first, source.blamed.last + 1)
-            if line in places
-        }
+        sources = self._read_sources(version)
+        if sources is None:
+            sources = self._evidence.repository.line_sources(base, version.path)
+        committed = version.texts if version.commit is not None else self._evidence.history.texts(base, version.path)
+        places = _list_places(sources, len(committed), with_lines=bool(self._git_ai_tips))
+        if version.commit is not None:
+            return places
+        same = align_carried_items(committed, version.texts)
+        return {new + 1: places[old + 1] for old, new in same if old + 1 in places}
 
     def agent_of(self, commit: Commit) -> NamedAgent | None:
         """Return the agent that a commit's author or message names; the first of several."""
@@ -252,8 +302,12 @@ class CommitStatements:
             yield part if commit is None or statement is None else self._answer(part, commit, statement)
 
     def _find_statement(self, place: CommitPlace | None) -> tuple[CommitSha | None, CommitStatement | None]:
-        statement = None if place is None else self._state(place)
-        return (None, None) if place is None or statement is None else (place.commit, statement)
+        if place is None:
+            return None, None
+        if place not in self._stated:
+            self._stated[place] = self._state(place)
+        statement = self._stated[place]
+        return (None, None) if statement is None else (place.commit, statement)
 
     def _answer(self, answer: LineAnswer, commit: Commit, statement: CommitStatement) -> LineAnswer:
         named, rules, lines = statement.agent, self._evidence.rules, answer.lines
@@ -284,6 +338,17 @@ class CommitStatements:
         )
 
 
+def _list_places(sources: Iterable[LineSource], count: int, *, with_lines: bool) -> dict[int, CommitPlace]:
+    """Return where each of ``count`` lines comes from, as far as sources say; without lines one place for many."""
+    places: dict[int, CommitPlace] = {}
+    for source in sources:
+        whole = CommitPlace(source.commit, source.path)
+        shift = source.origin.first - source.blamed.first
+        for line in range(source.blamed.first, min(source.blamed.last, count) + 1):
+            places[line] = CommitPlace(source.commit, source.path, line + shift) if with_lines else whole
+    return places
+
+
 def _is_open(answer: LineAnswer) -> bool:
     """Return whether nothing is known of the lines; text between two calls is known not to be an agent's."""
     return answer.origin == UNKNOWN and isinstance(answer.finding, NoAttribution)
@@ -297,26 +362,12 @@ def _narrow(version: FileVersion, answer: LineAnswer, lines: Lines) -> LineAnswe
     return replace(answer, finding=replace(answer.finding, segment=segment))
 
 
-def list_files_of_named_commits(evidence: AttributionContext, commit: CommitSha) -> frozenset[RepoPath]:
-    """Return the files as of ``commit`` that may have lines of a commit that names an agent."""
-    statements = CommitStatements(evidence)
-    noted = statements.list_noted_commits()
-    with evidence.repository.log([commit], walk=Walk(since_seconds=FIRST_NAMED_SECONDS)) as log:
-        named = [logged for logged in log if logged.id in noted or statements.agent_of(logged) is not None]
-    seconds = [logged.committer.at.seconds for logged in named if logged.committer.at is not None]
-    if not seconds:
-        return frozenset()
-    return frozenset(_follow_named_files(evidence, commit, {logged.id for logged in named}, min(seconds)))
-
-
-def _follow_named_files(
-    evidence: AttributionContext, commit: CommitSha, named: Iterable[CommitSha], since_seconds: int
-) -> set[RepoPath]:
+def _follow_named_files(changes: Iterable[CommitFileChanges], named: Collection[CommitSha]) -> set[RepoPath]:
     """Return the files that these commits changed, with those that may be one of them under another name."""
-    shas, paths = frozenset(named), set[RepoPath]()
-    for changes in reversed(read_file_changes(evidence.repository, commit, max(0, since_seconds))):
-        files = [file for parent_files in changes.by_parent.values() for file in parent_files]
-        if changes.commit in shas:
+    paths = set[RepoPath]()
+    for commit_changes in changes:
+        files = [file for parent_files in commit_changes.by_parent.values() for file in parent_files]
+        if commit_changes.commit in named:
             paths.update(file.path for file in files)
         elif any(file.kind is ChangeKind.DELETED and file.path in paths for file in files):
             paths.update(file.path for file in files if file.kind is ChangeKind.ADDED)

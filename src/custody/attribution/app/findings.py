@@ -1,6 +1,6 @@
 """Turn origins into answers: which trace wrote a block of lines, with its signals and tier."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -94,6 +94,10 @@ class LineAttributor:
         self._stories: dict[int, Story | None] = {}
         self._intact: dict[StoreId, bool] = {}
         self._linked_memo: dict[tuple[CommitSha | None, str, int, Grade], tuple[RecordRef, ...]] = {}
+
+    def prepare(self, commit: CommitSha, paths: Collection[RepoPath]) -> frozenset[RepoPath]:
+        """Return which of these files may have lines of a commit that names an agent, and read those at once."""
+        return self._statements.prepare(commit, paths)
 
     def of(self, version: FileVersion, line_ranges: Sequence[Lines] = ()) -> list[LineAnswer]:
         """Return answers for all lines of a version, or of ``line_ranges``, in order."""

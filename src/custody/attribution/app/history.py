@@ -65,10 +65,29 @@ FOLLOWED_FILES_MAX = 64
 
 
 class SearchExtent(Struct):
-    """The count of commits that were searched, and the limits that were reached."""
+    """The count of commits that were searched, and the limits that were reached.
+
+    ``versions`` has each version of a file that was read, with the commits that only it needed.
+    """
 
     commits: int = 0
     limits: list[str] = field(default_factory=list)
+    versions: dict[tuple[CommitSha, RepoPath], int] = field(default_factory=dict)
+
+    def close_version(self, commit: CommitSha, path: RepoPath) -> None:
+        """Count what no other version accounts for as that of one version."""
+        self.versions[commit, path] = self.commits - sum(self.versions.values())
+
+    def include(self, other: "SearchExtent") -> None:
+        """Add what another search read, each version once."""
+        new = {name: count for name, count in other.versions.items() if name not in self.versions}
+        self.versions.update(new)
+        self.commits += sum(new.values())
+        self.limits.extend(limit for limit in other.limits if limit not in self.limits)
+
+    def copy(self) -> "SearchExtent":
+        """Return the same extent, which grows by itself."""
+        return SearchExtent(self.commits, list(self.limits), dict(self.versions))
 
 
 class _HistoryStep(Struct, frozen=True):
@@ -187,6 +206,8 @@ class History:
         self._touches: Mapping[RepoPath, list[Touch]] = {}
         self._touches_of: CommitSha | None = None
         self.searched = SearchExtent()
+        """The scope of the search for the current question; whoever asks several sets it for each."""
+        self._extents: dict[tuple[CommitSha, RepoPath], SearchExtent] = {}
         self.on_matches: Callable[[CommitSha, RepoPath, Sequence[LineMatch]], None] | None = None
         """Called with the lines of commits that are similar to captured states."""
         earliest = min((at for at in (self._tables.earliest_ns(), self._tables.first_traced_ns()) if at), default=None)
@@ -213,7 +234,22 @@ class History:
             self._bases[-1].uses[touched, path] = None
         memo = self._memo.get((commit, path))
         if memo is not None:
+            self.searched.include(self._extents.get((commit, path), SearchExtent()))
             return memo
+        outer, self.searched = self.searched, SearchExtent()
+        try:
+            lines = self._read_version(commit, path, touched, texts, keyed=keyed)
+            self.searched.close_version(commit, path)
+            self._extents[commit, path] = self.searched
+        finally:
+            outer.include(self.searched)
+            self.searched = outer
+        return lines
+
+    def _read_version(
+        self, commit: CommitSha, path: RepoPath, touched: CommitSha | None, texts: list[str], *, keyed: bool
+    ) -> list[VersionLine]:
+        """Return a version that is not in memory: the stored one, or by its history."""
         text = _CommittedText(self._texts[(commit, path)].blob, texts)
         stored = None if touched is None else self._read_stored_version(touched, path, text, keyed=keyed)
         if stored is not None:

@@ -2,14 +2,14 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct, field, structs
 
 from custody.attribution.app.answers import EVIDENCE_SOURCES, NAMED_BY_COMMIT, LineAnswer
 from custody.attribution.app.author_claims import list_claimed_paths
-from custody.attribution.app.commit_messages import is_named_by_commit, list_files_of_named_commits
+from custody.attribution.app.commit_messages import is_named_by_commit
 from custody.attribution.app.commit_texts import list_last_touches, read_file_changes
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
@@ -209,7 +209,7 @@ def compute_line_stats(
     # Profile 'document' would need git blame of every file.
     with open_attribution(workspace, "lineage") as evidence:
         since_ns = evidence.history.since_ns
-        counter = _LineCounter(evidence, commit, root, agent)
+        counter = _LineCounter(evidence, commit, root, files, agent)
         workspace.progress.start("counting", len(files))
         additions = {} if change is None else {addition.path: addition for addition in change.additions}
         for path in files:
@@ -275,7 +275,12 @@ class _LineCounter:
     """Counts the lines of one commit, file by file."""
 
     def __init__(
-        self, evidence: AttributionContext, commit: CommitSha, root: RepoPath | None, agent: str | None = None
+        self,
+        evidence: AttributionContext,
+        commit: CommitSha,
+        root: RepoPath | None,
+        files: Collection[RepoPath],
+        agent: str | None = None,
     ) -> None:
         self.statistics = LineStatistics(agent)
         self._evidence = evidence
@@ -283,7 +288,7 @@ class _LineCounter:
         self._commit = commit
         self._root = root
         self._reach = _compute_capture_reach(evidence, commit, root)
-        self._named = list_files_of_named_commits(evidence, commit) | list_claimed_paths(evidence)
+        self._named = self._answers.prepare(commit, files) | list_claimed_paths(evidence)
 
     def count(self, path: RepoPath, added: Addition | None = None) -> None:
         """Count the lines of a file, or those that a change ``added``."""

@@ -22,6 +22,7 @@ CONVERSATIONS_BYTES_MAX = 512 << 20
 """Maximum size of all messages of an import; the rest is counted and skipped."""
 EDIT_TOOLS = frozenset(("Edit", "MultiEdit", "Write", "NotebookEdit"))
 _MARK = b'"messages"'
+_FILE_FIELDS = ("file_path", "notebook_path")
 
 
 class NoteConversation(Struct):
@@ -31,6 +32,8 @@ class NoteConversation(Struct):
     session: str
     model: str | None = None
     messages: dict[bytes, dict[str, Json]] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    """The agent's folders, the innermost first, if its calls show them."""
 
 
 class NoteConversations(Struct):
@@ -84,12 +87,22 @@ class NoteConversations(Struct):
         conversation.messages[digest] = message
 
 
-def write_conversation(conversation: NoteConversation) -> bytes:
-    """Return a conversation as a transcript of its agent, by time; empty without a message that can be read."""
+def list_file_names(conversation: NoteConversation) -> list[str]:
+    """Return the names of the files that the calls of a conversation name."""
+    inputs = (message.get("input") for message in conversation.messages.values())
+    names = (value.get(field) for value in inputs if isinstance(value, dict) for field in _FILE_FIELDS)
+    return [name for name in names if isinstance(name, str)]
+
+
+def write_conversation(conversation: NoteConversation, folders: Sequence[str] = ()) -> bytes:
+    """Return a conversation as a transcript of its agent, by time; empty without a message that can be read.
+
+    A call about a file has the first of ``folders`` that holds the file as its folder; notes do not name it.
+    """
     messages = list(conversation.messages.items())
     if all(isinstance(message.get("timestamp"), str) for _, message in messages):
         messages.sort(key=lambda item: str(item[1]["timestamp"]))
-    values = WRITERS[conversation.agent](replace(conversation, messages=dict(messages)))
+    values = WRITERS[conversation.agent](replace(conversation, messages=dict(messages), folders=tuple(folders)))
     return b"".join(msgspec.json.encode(value) + b"\n" for value in values)
 
 
@@ -105,6 +118,9 @@ def _write_claude_lines(conversation: NoteConversation) -> Iterator[dict[str, Js
         line: dict[str, Json] = {"uuid": name, "sessionId": conversation.session, "isSidechain": False}
         if isinstance(message.get("timestamp"), str):
             line["timestamp"] = message["timestamp"]
+        folder = _find_folder(conversation, message.get("input"))
+        if folder is not None:
+            line["cwd"] = folder
         kind, text = message.get("type"), message.get("text")
         if kind == "user" and isinstance(text, str):
             yield {**line, "type": "user", "message": {"role": "user", "content": text}}
@@ -117,6 +133,13 @@ def _write_claude_lines(conversation: NoteConversation) -> Iterator[dict[str, Js
                 result: Json = {"type": "tool_result", "tool_use_id": name, "content": ""}
                 answer: Json = {"role": "user", "content": [result]}
                 yield {**line, "uuid": f"{name}-end", "type": "user", "message": answer}
+
+
+def _find_folder(conversation: NoteConversation, given: Json) -> str | None:
+    """Return the agent's folder that holds the file of a call."""
+    names = [given.get(field) for field in _FILE_FIELDS] if isinstance(given, dict) else []
+    files = [name for name in names if isinstance(name, str)]
+    return next((folder for folder in conversation.folders for file in files if file.startswith(f"{folder}/")), None)
 
 
 def _claude_message(line: dict[str, Json], conversation: NoteConversation, blocks: Sequence[Json]) -> dict[str, Json]:

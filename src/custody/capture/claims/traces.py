@@ -7,6 +7,7 @@ rejected.
 import hashlib
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -385,11 +386,15 @@ def _commit_from_revision(revision: str | None) -> CommitSha | None:
 def _find_trace_agent(fields: TraceFields) -> str:
     """Return the tool's name, else the model of the first contributor."""
     tool = fields.get("tool")
-    names = [tool if isinstance(tool, str) else _get_trace_text(_get_trace_object(fields, "tool"), "name")]
+    named = tool if isinstance(tool, str) else _get_trace_text(_get_trace_object(fields, "tool"), "name")
+    names = chain((named,), _list_traced_models(fields))
+    return next((name for name in names if name and _NAME.fullmatch(name)), UNKNOWN_AGENT)
+
+
+def _list_traced_models(fields: TraceFields) -> Iterator[str | None]:
     for entry in _get_trace_list(fields, "files"):
         if isinstance(entry, dict):
-            names.extend(traced_range.model for traced_range in _read_traced_ranges(entry))
-    return next((name for name in names if name and _NAME.fullmatch(name)), UNKNOWN_AGENT)
+            yield from (traced_range.model for traced_range in _read_traced_ranges(entry))
 
 
 # --- reading what may be anything -------------------------------------------------------------------------------------

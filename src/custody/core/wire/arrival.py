@@ -25,6 +25,7 @@ from custody.core.wire.canonical import (
     Json,
     PlainJson,
     check_readable_json,
+    dump_numberless_json,
     dump_plain_json,
     dump_readable_json,
     parse_json_bytes,
@@ -41,6 +42,7 @@ from custody.core.wire.event import (
     TraceLinkEvent,
     TranscriptEvent,
     event_from_json,
+    span_event_from_canonical_json,
 )
 from custody.core.wire.time import format_timestamp, parse_timestamp
 
@@ -52,6 +54,7 @@ SPAN = "span"
 SPANS = "spans"
 """The kind of records with several spans, which only a store makes."""
 WITNESS = "witness"
+NAME_DIGITS = 32
 SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 """Kinds that a store writes about itself; an event can never have them."""
 _EVENT_FAMILIES = frozenset(("event", "hook"))
@@ -106,6 +109,29 @@ def arrival_from_json(event_id: EventId, value: Json) -> Arrival:
     payload, texts = _split_plain_payload(plain)
     draft = RecordDraft(event_id, str(kind), key, at_ns, digest_from_bytes(payload))
     return Arrival(draft, payload, texts, event)
+
+
+def arrival_from_span(value: dict[str, Json]) -> Arrival | None:
+    """Prepare a span's event for a chain, named by its content; None if ``arrival_from_json`` must check it.
+
+    The value was made by this program, so that it has no NaN and nothing but JSON.
+    """
+    data = dump_numberless_json(value)
+    if data is None or len(data) > TEXT_BYTES_MAX or may_have_payload_mark(data):
+        return None
+    try:
+        event = span_event_from_canonical_json(data)
+    except InputError:
+        return None
+    digest = digest_from_bytes(data)
+    key = make_span_key(event.execution, event.span, event.phase)
+    draft = RecordDraft(name_imported_event(digest), SPAN, key, parse_timestamp(event.at), digest)
+    return Arrival(draft, data, {}, event)
+
+
+def name_imported_event(digest: bytes) -> EventId:
+    """Return the id of an event that is recognized by its content, wherever it is read from."""
+    return EventId(f"import-{digest.hex()[:NAME_DIGITS]}")
 
 
 def _decode_plain_event(value: Json, same: Json) -> AnyEvent:
@@ -191,7 +217,9 @@ def parse_span_key(key: NaturalKey) -> tuple[str, str] | None:
     ('e:1', 's1')
     """
     family, *parts = key.split(":")
-    return (unquote(parts[0]), unquote(parts[1])) if family == "span" and len(parts) == 3 else None
+    if family != "span" or len(parts) != 3:
+        return None
+    return (unquote(parts[0]), unquote(parts[1])) if "%" in key else (parts[0], parts[1])
 
 
 def parse_decision_key(key: NaturalKey) -> tuple[str, str]:

@@ -81,6 +81,15 @@ def dump_plain_json(value: dict[str, Json]) -> PlainJson | None:
     return None if same != value or _match_double()(data) else PlainJson(data, same)
 
 
+def dump_numberless_json(value: dict[str, Json]) -> bytes | None:
+    """Write an object of JSON values without doubles as ``dump_canonical_json`` does, in C; None if it may have one."""
+    try:
+        data = _SORTED_ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return None  # a lone surrogate, or too deep
+    return None if _match_double()(data) else data
+
+
 @cache
 def _match_double() -> Callable[[bytes], re.Match[bytes] | None]:
     """Return the search for a number with a point or an exponent; it also finds some that are inside texts."""

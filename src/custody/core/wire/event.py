@@ -557,6 +557,26 @@ def event_from_json(value: Json | Event) -> AnyEvent:
     return event
 
 
+def span_event_from_canonical_json(data: bytes) -> SpanEvent:
+    """Return the span in its canonical bytes, which are few; raise an ``InputError`` for anything else."""
+    try:
+        event = _span_decoder().decode(data)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise InputError(f"not a valid event: {describe_conversion_error(error)}") from error
+    for timestamp in (event.at, event.ended_at, event.seen_at):
+        if timestamp is not None:
+            parse_timestamp(timestamp)
+    if len(data) > SHORT_BYTES_MAX:
+        _check_short_fields(event)
+    _check_span_event(event)
+    return event
+
+
+@cache
+def _span_decoder() -> msgspec.json.Decoder[SpanEvent]:
+    return msgspec.json.Decoder(SpanEvent)
+
+
 def _convert_event(value: dict[str, Json]) -> AnyEvent:
     kind = value.get("kind")
     kinds = _event_types()

@@ -273,10 +273,15 @@ def _change_view_from_event(event: ChangeEvent) -> Change:
 def _span_view_from_event(event: SpanEvent) -> ObservedSpan:
     at_ns = parse_timestamp(event.at)
     ended = event.phase == "end"
-    return _copy_event_to_view(
-        ObservedSpan,
-        event,
-        id=event.span,
+    return ObservedSpan(
+        execution=ExecutionId(event.execution),
+        name=event.name,
+        parent=None if event.parent is None else SpanId(event.parent),
+        server=event.server,
+        dropped=event.dropped,
+        agent=None if event.agent is None else AgentName(event.agent),
+        session=None if event.session is None else SessionId(event.session),
+        id=SpanId(event.span),
         phase=SpanPhase(event.phase),
         kind=SpanKind(event.span_kind),
         started_ns=None if ended else at_ns,

@@ -9,7 +9,7 @@ from custody.core.patterns import lazy_pattern
 JOINER = "\u2060"
 """WORD JOINER: shown as nothing, and part of no name."""
 _PUNCTUATION = frozenset("!\"#$%&'()*+-./:;<=>?@[\\]^_`{|}~")
-_REFERENCES = lazy_pattern(r"([@#!$%^~&](?=[\w\"{]))|((?<=[A-Za-z])-(?=\d))|(:(?=//))|((?i:\bwww)(?=\.))")
+_REFERENCES = lazy_pattern(r"([@#!$%^~&](?=[\w\"{]))|((?<=[A-Za-z])-(?=\d))|(:(?=//))|((?i:(?<![^\W_])www)(?=\.))")
 _HEX_RUN = lazy_pattern(r"([0-9a-fA-F]{6})(?=[0-9a-fA-F])")
 
 

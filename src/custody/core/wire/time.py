@@ -30,8 +30,7 @@ def parse_timestamp(text: str) -> int:
         raise InputError(f"invalid timestamp '{text[:60]}'", hint="use RFC 3339 with a zone: 2026-01-31T12:00:00Z")
     day, clock, fraction, zone = shape.groups()
     try:
-        time = datetime.fromisoformat(f"{day}T{clock}")
-        seconds = _count_epoch_seconds(time) - _parse_zone_seconds(zone)
+        seconds = _parse_clock_seconds(day, clock) - _parse_zone_seconds(zone)
     except ValueError as error:
         raise InputError(f"invalid timestamp '{text[:60]}': {error}") from error
     return check_timestamp_ns(seconds * _NS + int((fraction or "0").ljust(9, "0")))
@@ -65,7 +64,12 @@ def format_timestamp(ns: int) -> str:
     """
     seconds, rest = divmod(ns, _NS)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{(_EPOCH_CLOCK + timedelta(seconds=seconds)).isoformat()}{fraction}Z"
+    return f"{_format_clock_seconds(seconds)}{fraction}Z"
+
+
+@lru_cache(maxsize=1024)  # a program starts many spans in one second
+def _format_clock_seconds(seconds: int) -> str:
+    return (_EPOCH_CLOCK + timedelta(seconds=seconds)).isoformat()
 
 
 def check_timestamp_ns(ns: int) -> int:
@@ -75,7 +79,9 @@ def check_timestamp_ns(ns: int) -> int:
     return ns
 
 
-def _count_epoch_seconds(time: datetime) -> int:
+@lru_cache(maxsize=1024)
+def _parse_clock_seconds(day: str, clock: str) -> int:
+    time = datetime.fromisoformat(f"{day}T{clock}")
     days = time.toordinal() - _EPOCH_DAY
     return ((days * 24 + time.hour) * 60 + time.minute) * 60 + time.second
 

@@ -13,7 +13,7 @@ from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
 from custody.dupes.app.patch_identity import decode_file_hunks
 from custody.dupes.facts.model import Channel, Facts
-from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, Shape
+from custody.dupes.model import NO_COMMIT, ChangeDescription, ChangedPiece, ChangeSketch, Shape
 from custody.dupes.rules import DedupeRules
 from custody.git import (
     ChangeKind,
@@ -56,7 +56,6 @@ PARSE_NS_MAX = 2 * NS
 """A file that takes longer to parse is compared by its words."""
 OWN = ""
 """The repository that this store belongs to."""
-NO_COMMIT = CommitSha("")
 
 
 class ChangeRef(Struct, frozen=True, kw_only=True):

@@ -13,14 +13,14 @@ from custody.core.ids import CommitSha
 from custody.core.plural import count_noun
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables, dump_canonical_json
-from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, UnreadableChange, read_changes
+from custody.dupes.app.change_reader import OWN, ChangeRef, UnreadableChange, read_changes
 from custody.dupes.app.pairs import ComparedChange, ComparedPair, PairAnswers, PairJudge, compare_read, compare_row
 from custody.dupes.app.report import report_change, report_evidence
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch, SearchResult
 from custody.dupes.app.select import list_names_at, resolve_change_ref
 from custody.dupes.decision import REPORTED, PairDecision
 from custody.dupes.evidence import compute_change_overlap
-from custody.dupes.model import ChangeDescription, DuplicateVerdict
+from custody.dupes.model import NO_COMMIT, ChangeDescription, DuplicateVerdict
 from custody.dupes.queries import DupesTables, EvidenceRow
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire import SUGGESTIONS_MAX, DupesCheckReport, DupesEvidence, DuplicateSuggestion

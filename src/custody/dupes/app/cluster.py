@@ -52,7 +52,7 @@ from custody.workspace.workspace import Workspace
 LINKED = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
 EQUAL_CHANGES_MAX = 40
 """Changes with the same diff whose pairs are all compared; of more, one is compared with all others."""
-TERM_CHANGES_MAX = 12
+TERM_CHANGES_MAX = 48
 """Changes per term: more common terms make no pairs, since pairs grow with the square of this."""
 SHARED_TERMS_MIN = 3
 """Terms that two changes share to be compared, unless they share a whole diff."""

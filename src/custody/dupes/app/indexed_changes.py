@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from msgspec import Struct
 
 from custody.core.ids import CommitSha
-from custody.dupes.app.change_reader import NO_COMMIT
-from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
+from custody.dupes.model import NO_COMMIT, ChangeDescription, ChangedPiece, ChangeRow
 from custody.dupes.queries import (
     ChangeList,
     DupesTables,

@@ -19,7 +19,7 @@ from custody.dupes.chance import (
     fit_duplicate_calibration,
 )
 from custody.dupes.decision import PersonAnswer
-from custody.dupes.model import ChangeRow
+from custody.dupes.model import ChangeEnds, ChangeRow
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import DupesTables, list_duplicate_answers, query_pair_answers
 from custody.dupes.score import measure_similarities
@@ -32,13 +32,6 @@ from custody.workspace.workspace import Workspace
 
 LEARNED_ANSWERS_MIN = 20
 """Minimum number of answers to calibrate the probabilities of a repository."""
-
-
-class ChangeEnds(Struct, frozen=True):
-    """Base and head of a change."""
-
-    base: str
-    head: str
 
 
 class PairAnswer(Struct, frozen=True):

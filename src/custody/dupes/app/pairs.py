@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from custody.core.ids import CommitSha
 from custody.core.patterns import lazy_pattern
-from custody.dupes.app.change_reader import NO_COMMIT, ReadChange
+from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.app.select import MainBranches, read_main_branches
 from custody.dupes.decision import PairDecision, PairEvidence, PersonAnswer, decide_pair
 from custody.dupes.exact_hash import KIND_NUMBERS
-from custody.dupes.model import ChangeRow, DuplicateChance, ExactKind, HashVariant, PairScore, Signature
+from custody.dupes.model import NO_COMMIT, ChangeRow, DuplicateChance, ExactKind, HashVariant, PairScore, Signature
 from custody.dupes.queries import DupesTables
 from custody.dupes.relations import (
     ChangePair,

@@ -4,8 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from custody.core.ids import CommitSha
-from custody.dupes.app.labels import ChangeEnds
-from custody.dupes.model import Category, DuplicateVerdict, Relation
+from custody.dupes.model import Category, ChangeEnds, DuplicateVerdict, Relation
 from custody.dupes.queries import DupesTables, EvidenceRow
 from custody.dupes.wire import DupesEvidence
 from custody.store import Store

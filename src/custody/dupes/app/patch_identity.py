@@ -6,18 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from custody.core.ids import CommitSha
 from custody.core.paths import Hunk
 from custody.dupes.exact_hash import compute_exact_hashes
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, Shape
+from custody.dupes.model import NO_COMMIT, ChangeDescription, ChangedPiece, ExactKind, HashVariant, Shape
 from custody.dupes.rules import DedupeRules
 from custody.git import ChangeKind, FileDiff, HunkDetail
 
 _WHOLE = ExactKind(None, HashVariant.PLAIN)
 _RULES = DedupeRules(drop_comment_only_hunks=False, normalise_whitespace=False)
 """Fixed: an identity that a repository's rules changed would forget rejections, and a comment may be a directive."""
-_NO_COMMIT = CommitSha("")
 CONTEXT_LINES = 3
 """Unchanged lines that git shows around a change; changes whose context touches are one hunk to a reader."""
 
@@ -60,7 +58,7 @@ def _group_neighboring_runs(runs: Sequence[Hunk[bytes]]) -> list[tuple[Hunk[byte
 def compute_patch_identity(files: Iterable[FileDiff]) -> str | None:
     """Return the patch identity of a diff as 64 hexadecimal digits; None if it changes nothing."""
     pieces = tuple(_piece_from_diff(file) for file in files)
-    change = ChangeDescription(base=_NO_COMMIT, head=_NO_COMMIT, opened_ns=0, pieces=pieces)
+    change = ChangeDescription(base=NO_COMMIT, head=NO_COMMIT, opened_ns=0, pieces=pieces)
     return compute_exact_hashes(change, _RULES, kinds=(_WHOLE,)).get(_WHOLE)
 
 

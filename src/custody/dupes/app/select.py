@@ -10,9 +10,9 @@ from custody.core.ids import CommitSha
 from custody.core.paths import matches_path_pattern
 from custody.core.patterns import lazy_pattern
 from custody.core.structs import hash_struct
-from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, OWN, ChangeRef
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, OWN, ChangeRef
 from custody.dupes.history import ChangeHistory, Graph, order_own_commits
-from custody.dupes.model import ChangeRow
+from custody.dupes.model import NO_COMMIT, ChangeRow
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.git import Ancestry, NoObject, Repository, Walk
@@ -179,9 +179,10 @@ def list_names_at(repository: Repository, head: CommitSha) -> frozenset[str]:
 
 def _find_change_tips(repository: Repository, patterns: Sequence[str]) -> tuple[list[_Tip], list[tuple[str, str]]]:
     """Return the matching refs with their commits, and the refs whose object is missing."""
+    refs = _read_change_refs(repository, patterns)
     found: dict[str, CommitSha] = {}
     for pattern in patterns:
-        found.update(_match_change_refs(repository, pattern))
+        found.update((name, sha) for name, sha in refs.items() if matches_path_pattern(pattern, name))
     tips = [_Tip(name, sha) for name, sha in found.items()]
     pairs = list(zip(tips, repository.look_up([tip.sha for tip in tips]), strict=True))
     commits = [tip for tip, info in pairs if not isinstance(info, NoObject) and info.kind == "commit"]
@@ -189,15 +190,20 @@ def _find_change_tips(repository: Repository, patterns: Sequence[str]) -> tuple[
     return commits, missing
 
 
-def _match_change_refs(repository: Repository, pattern: str) -> Iterator[tuple[str, CommitSha]]:
+def _read_change_refs(repository: Repository, patterns: Sequence[str]) -> dict[str, CommitSha]:
+    """Return the refs that may match one of these patterns, by name."""
+    prefixes = sorted({_fixed_ref_prefix(pattern) for pattern in patterns})
+    if not prefixes:
+        return {}
+    with repository.refs(*prefixes) as refs:
+        return {_decode_ref(ref.name): CommitSha(ref.id) for ref in refs}
+
+
+def _fixed_ref_prefix(pattern: str) -> str:
     if not pattern.startswith("refs/"):
         raise InputError(f"invalid ref pattern '{pattern}'", hint="write for example 'refs/pull/*/head'")
     fixed = pattern[: min((at for wildcard in _WILD if (at := pattern.find(wildcard)) >= 0), default=len(pattern))]
-    with repository.refs(fixed[: fixed.rindex("/") + 1]) as refs:
-        for ref in refs:
-            name = _decode_ref(ref.name)
-            if matches_path_pattern(pattern, name):
-                yield name, CommitSha(ref.id)
+    return fixed[: fixed.rindex("/") + 1]
 
 
 def _decode_ref(name: bytes) -> str:

@@ -23,11 +23,7 @@ DEFAULT_BASES = (
 
 def find_default_base(repository: Repository) -> str | None:
     """Return the base branch of a repository; None if none has a usual name."""
-    known = {
-        ref.name.decode("utf-8", "replace")
-        for prefix in ("refs/remotes/", "refs/heads/")
-        for ref in repository.refs(prefix)
-    }
+    known = {ref.name.decode("utf-8", "replace") for ref in repository.refs("refs/remotes/", "refs/heads/")}
     return next((name for name in DEFAULT_BASES if name in known), None)
 
 

@@ -16,6 +16,7 @@ from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
 from custody.core.wire.time import format_timestamp
 from custody.graph.wire.attribute_names import (
+    NAMING,
     agent_from_otlp_span,
     call_name_from_otlp,
     is_text_attribute,
@@ -125,6 +126,23 @@ def _read_own_names(span: OtlpSpan) -> _SpanName:
 
 
 def _read_foreign_names(span: OtlpSpan) -> _SpanName:
+    attributes = tuple([(name, value) for name, value in span.attributes.items() if name in NAMING])
+    resource = tuple([(name, value) for name, value in span.resource.items() if name in NAMING])
+    if all(type(value) is str for _, value in (*attributes, *resource)):
+        return _find_foreign_names(span.name, attributes, resource)
+    return _make_foreign_names(span)
+
+
+@lru_cache(512)  # a program calls the same tools and models in many spans
+def _find_foreign_names(
+    name: str, attributes: tuple[tuple[str, str], ...], resource: tuple[tuple[str, str], ...]
+) -> _SpanName:
+    return _make_foreign_names(
+        OtlpSpan(trace="", id="", name=name, attributes=dict(attributes), resource=dict(resource))
+    )
+
+
+def _make_foreign_names(span: OtlpSpan) -> _SpanName:
     kind = span_kind_from_otlp(span)
     name, server = call_name_from_otlp(span, kind)
     return _SpanName(
@@ -162,26 +180,28 @@ def _read_foreign_attributes(span: OtlpSpan, names: _SpanName, *, texts: bool) -
 
 def _limit_span_attributes(attributes: Mapping[str, OtlpValue], *, texts: bool) -> tuple[dict[str, Json], int]:
     """Return as many attributes as an event can hold, those of conventions first, and how many were left out."""
+    keys = _order_attribute_names(tuple(attributes), texts=texts)
     selected: dict[str, Json] = {}
-    left_out = 0
-    keys = sorted(attributes)
-    for key in [*filter(_is_conventional, keys), *filterfalse(_is_conventional, keys)]:
-        if (
-            len(selected) == SPAN_ATTRIBUTES_MAX
-            or fit_span_attribute_key(key) is None
-            or (not texts and is_text_attribute(key))
-        ):
-            left_out += 1
-            continue
+    for key in keys:
+        if len(selected) == SPAN_ATTRIBUTES_MAX:
+            break
         value = _otlp_value_to_plain(attributes[key], cut=texts)
-        if value is None and attributes[key] is not None:
-            left_out += 1
-        else:
+        if value is not None or attributes[key] is None:
             selected[key] = value
-    return selected, left_out
+    return selected, len(attributes) - len(selected)
 
 
-@lru_cache(512)  # a program repeats few names in many spans
+@lru_cache(512)  # a program repeats few sets of names in many spans
+def _order_attribute_names(names: tuple[str, ...], *, texts: bool) -> list[str]:
+    """Return the names that an event can have, those of conventions first."""
+    keys = [
+        key
+        for key in sorted(names)
+        if fit_span_attribute_key(key) is not None and (texts or not is_text_attribute(key))
+    ]
+    return [*filter(_is_conventional, keys), *filterfalse(_is_conventional, keys)]
+
+
 def _is_conventional(key: str) -> bool:
     return key.startswith(_FIRST)
 

@@ -12,14 +12,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from custody.capture.hook.event_home import load_redaction_key, record_capture_gap
 from custody.capture.secret_prefilter import SecretPrefilter
 from custody.core.errors import InputError, SpoolError
-from custody.core.ids import Digest, EventId, NaturalKey, RecordRef
+from custody.core.ids import Digest, NaturalKey, RecordRef
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
-from custody.core.wire.arrival import Arrival, arrival_from_json
+from custody.core.wire.arrival import Arrival, arrival_from_json, arrival_from_span, name_imported_event
 from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.graph.otlp.event import SpanEventResult, span_event_from_otlp
 from custody.graph.otlp.span_file import SpanChunk, iterate_span_chunks
@@ -33,9 +33,11 @@ from custody.workspace.workspace import Workspace
 # Span events prepared for the store: without secrets, and certain to be readable.
 
 
-NAME_DIGITS = 32
-LOOK_SPANS = 50
+LOOK_SPANS = 200
 """Spans that are searched for secrets together: if there is none, as mostly, each one is not searched."""
+_IDS = ("execution", "span", "parent")
+_SAFE_FIELDS = frozenset(("custody", "kind", "id", "phase", "span_kind", "at", "ended_at", "status", "dropped", *_IDS))
+_PLAIN_ID = lazy_pattern("[0-9a-f]{16}|[0-9a-f]{32}")
 SHORT_CHARS = 100
 """The length of texts after replacing a secret made one too long."""
 
@@ -45,13 +47,10 @@ def arrival_from_span_event(
 ) -> Arrival:
     """Return a span event ready to be appended; raise ``InputError`` if it cannot be stored."""
     clean = redact_event_payload(event, key) if may_have_secret else event
+    if clean is event and (arrival := arrival_from_span(event)) is not None:
+        return arrival
     # Named by its content, so that a span is recognized wherever it is read from.
-    if clean is event:
-        arrival = arrival_from_json(EventId(""), event)
-        if not arrival.texts:
-            name = EventId(f"import-{arrival.entry.digest.hex()[:NAME_DIGITS]}")
-            return replace(arrival, entry=replace(arrival.entry, event=name))
-    name = EventId(f"import-{sha256(dump_canonical_json(event)).hexdigest()[:NAME_DIGITS]}")
+    name = name_imported_event(sha256(dump_canonical_json(event)).digest())
     try:
         return arrival_from_json(name, clean)
     except InputError:
@@ -75,7 +74,17 @@ def convert_otlp_spans(
     for group in split_row_batches(spans, LOOK_SPANS):
         results = [span if isinstance(span, OtlpProblem) else span_event_from_otlp(span, texts=texts) for span in group]
         events = [result.event for result in results if isinstance(result, SpanEventResult)]
-        yield ConvertedSpans(results, may_any_event_have_secret(events, prefilter))
+        yield ConvertedSpans(results, may_any_event_have_secret(list(map(_list_searched_fields, events)), prefilter))
+
+
+def _list_searched_fields(event: dict[str, Json]) -> dict[str, Json]:
+    """Return the fields of a span that may have a secret: not its times, nor ids of OpenTelemetry's own shape."""
+    found = {name: value for name, value in event.items() if name not in _SAFE_FIELDS}
+    return found | {name: event[name] for name in _IDS if name in event and not _is_plain_id(str(event[name]))}
+
+
+def _is_plain_id(text: str) -> bool:
+    return _PLAIN_ID.fullmatch(text) is not None
 
 
 class SpanSpool:
@@ -187,10 +196,16 @@ class _Span(Struct, frozen=True):
     """A span to be written."""
 
     arrival: Arrival
-    place: SpanPlace
+    file: str
+    line: int | None
     execution: str
     id: str
     parent: str | None
+
+    @property
+    def place(self) -> SpanPlace:
+        """Return where the span was found."""
+        return SpanPlace(self.file, self.line, f"{self.execution}:{self.id}")
 
     @property
     def name(self) -> tuple[str, str]:
@@ -241,17 +256,17 @@ class _OtlpImport:
     def _take(self, result: SpanEventResult, file: str, line: int | None, *, may_have_secret: bool) -> None:
         event = result.event
         execution, span = str(event["execution"]), str(event["span"])
-        place = SpanPlace(file, line, f"{execution}:{span}")
         parent = event.get("parent")
         arrival = arrival_from_span_event(
             event, lambda: load_redaction_key(str(self._workspace.home)), may_have_secret=may_have_secret
         )
-        self._batch.append(_Span(arrival, place, execution, span, None if parent is None else str(parent)))
+        found = _Span(arrival, file, line, execution, span, None if parent is None else str(parent))
+        self._batch.append(found)
         self._spans += 1
         self._left_out += result.left_out
         self._kinds[str(event["span_kind"])] += 1
         for code, _ in result.repairs:
-            self._repairs.add(code, place)
+            self._repairs.add(code, found.place)
         if len(self._batch) >= BATCH_SPANS:
             self._write()
 

@@ -13,6 +13,7 @@ from custody.core.wire.time import parse_timestamp
 from custody.graph.wire.attribute_names import OPENINFERENCE, SPAN_KIND
 from custody.graph.wire.otlp_span import (
     COUNT_MAX,
+    NS_MAX,
     SPAN_BYTES,
     TRACE_BYTES,
     OtlpLink,
@@ -233,9 +234,51 @@ def _parse_nested_spans(
         waiting += [(child, *above) for child in reversed(otlp_list_or_empty(find_otlp_field(span, CHILDREN)))]
 
 
+_PLAIN_FIELDS = frozenset(
+    "traceId spanId parentSpanId flags name kind startTimeUnixNano endTimeUnixNano attributes status traceState"
+    " droppedEventsCount droppedLinksCount".split()
+)
+"""The fields of most spans, in OpenTelemetry's own names; a span with any other field is read step by step."""
+
+
+def _parse_plain_otlp_span(fields: OtlpFields, resource: Mapping[str, OtlpValue]) -> OtlpSpan | None:
+    """Return a span that has these fields only, as ``_parse_otlp_span`` does; None if it needs more than that."""
+    trace = parse_otlp_id(fields.get("traceId"), TRACE_BYTES)
+    own = parse_otlp_id(fields.get("spanId"), SPAN_BYTES)
+    name, kind, status = fields.get("name"), fields.get("kind"), fields.get("status")
+    start, end = _read_plain_time(fields.get("startTimeUnixNano")), _read_plain_time(fields.get("endTimeUnixNano"))
+    if trace is None or own is None or isinstance(kind, str) or start < 0 or end < 0:
+        return None
+    code, message = (0, "") if status is None else _parse_span_status(fields)
+    return OtlpSpan(
+        trace=trace,
+        id=own,
+        name=name if isinstance(name, str) else "",
+        parent=parse_otlp_id(fields.get("parentSpanId"), SPAN_BYTES),
+        start_ns=start or None,
+        end_ns=end or None,
+        status=code,
+        message=message,
+        attributes=parse_otlp_attributes(fields.get("attributes")),
+        resource=resource,
+    )
+
+
+def _read_plain_time(value: Json) -> int:
+    """Return a time in digits; -1 for anything else, and for a time that no store can hold."""
+    if isinstance(value, str) and len(value) <= _DIGITS_MAX and value.isascii() and value.isdigit():
+        time_ns = int(value)
+        return time_ns if time_ns <= NS_MAX else -1
+    return -1
+
+
 def _parse_otlp_span(
     fields: OtlpFields, outer_trace: str | None, outer_span: str | None, resource: Mapping[str, OtlpValue]
 ) -> OtlpSpan | OtlpProblem:
+    if outer_trace is None and outer_span is None and fields.keys() <= _PLAIN_FIELDS:
+        plain = _parse_plain_otlp_span(fields, resource)
+        if plain is not None:
+            return plain
     context = otlp_object_or_empty(fields.get("context"))
     trace = parse_otlp_id(find_otlp_field(context or fields, TRACE), TRACE_BYTES)
     trace = trace or (None if outer_trace is None else normalize_otlp_id(outer_trace, TRACE_BYTES))

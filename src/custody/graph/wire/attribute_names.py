@@ -180,6 +180,18 @@ def span_kind_from_otlp(span: OtlpSpan) -> SpanKind:
     return next((kind for name, kind in HINTS.items() if attributes.get(name) is not None), SpanKind.CAPABILITY)
 
 
+NAMING: frozenset[str] = frozenset(
+    (
+        *(SPAN_KIND, OPERATION, MCP_METHOD, TRACELOOP_KIND, SERVICE),
+        *HINTS,
+        *(name for names in NAMES.values() for name in names),
+        *SERVERS,
+        *SESSIONS,
+    )
+)
+"""The attributes that decide about the kind, the name, the server, the agent and the session of a span."""
+
+
 def call_name_from_otlp(span: OtlpSpan, kind: SpanKind) -> tuple[str, str | None]:
     """Return the name of the call and, for a tool, its server if known."""
     name = _find_text_attribute(span.attributes, NAMES.get(kind, ())) or _strip_span_verb(span.name)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from custody.core.agent_titles import get_agent_title
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.intake.settings.agent_table import TITLES, TRANSCRIPT_TITLES, get_agent_title
+from custody.intake.settings.agent_table import TITLES, TRANSCRIPT_TITLES
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Role, Screen, StyledText, TextLine, escape_controls, wrap_text
 

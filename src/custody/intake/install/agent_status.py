@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from custody.capture.hook.install import is_hook_current, is_hook_installed
+from custody.core.agent_titles import get_agent_title
 from custody.core.errors import InputError
 from custody.core.plural import noun_for_count
 from custody.core.wire.report import AgentReport
@@ -27,7 +28,7 @@ from custody.intake.install.site import (
 )
 from custody.intake.queries import CapturedAgentRow, list_captured_agents, list_captured_sessions
 from custody.intake.settings import AGENTS, list_settings_hook_commands
-from custody.intake.settings.agent_table import TITLES, TRANSCRIPT_TITLES, get_agent_title
+from custody.intake.settings.agent_table import TITLES, TRANSCRIPT_TITLES
 from custody.store import Store
 from custody.workspace.workspace import Workspace, has_workspace_repository
 

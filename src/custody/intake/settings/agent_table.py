@@ -30,6 +30,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
+from custody.core.agent_titles import AGENT_TITLES
 from custody.core.errors import InputError
 from custody.core.patterns import lazy_pattern
 from custody.intake.settings import toml_text
@@ -109,7 +110,7 @@ def _make_agent_hook_events(
 
 _CLAUDE_CODE = Agent(
     name="claude-code",
-    title="Claude Code",
+    title=AGENT_TITLES["claude-code"],
     folder=".claude",
     project=".claude/settings.local.json",
     user=("settings.json",),
@@ -132,7 +133,7 @@ _CLAUDE_CODE = Agent(
 
 _CURSOR = Agent(
     name="cursor",
-    title="Cursor",
+    title=AGENT_TITLES["cursor"],
     folder=".cursor",
     project=".cursor/hooks.json",
     user=("hooks.json",),
@@ -148,7 +149,7 @@ _CURSOR = Agent(
 
 _CODEX = Agent(
     name="codex",
-    title="Codex CLI",
+    title=AGENT_TITLES["codex"],
     folder=".codex",
     project=None,
     user=("hooks.json", "config.toml"),
@@ -164,7 +165,7 @@ _CODEX = Agent(
 
 _GEMINI = Agent(
     name="gemini",
-    title="Gemini CLI",
+    title=AGENT_TITLES["gemini"],
     folder=".gemini",
     project=".gemini/settings.json",
     user=("settings.json",),
@@ -180,7 +181,7 @@ _GEMINI = Agent(
 
 _OPENCODE = Agent(
     name="opencode",
-    title="opencode",
+    title=AGENT_TITLES["opencode"],
     folder=".opencode",
     project=".opencode/plugin/custody.js",
     user=("plugin/custody.js",),
@@ -205,7 +206,7 @@ _VSCODE_USERS = (
 
 _COPILOT = Agent(
     name="copilot",
-    title="GitHub Copilot (VS Code and CLI)",
+    title=AGENT_TITLES["copilot"],
     folder=".copilot",
     project=".github/hooks/custody.json",
     user=("hooks/custody.json",),
@@ -245,9 +246,9 @@ def _list_extension_clues(extension: str) -> tuple[str, ...]:
     return tuple(f"{user}/globalStorage/{extension}" for user in _VSCODE_USERS)
 
 
-_CLINE = TranscriptAgent("cline", "Cline", (*_list_extension_clues("saoudrizwan.claude-dev"), ".cline"))
-_ROO_CODE = TranscriptAgent("roo-code", "Roo Code", _list_extension_clues("rooveterinaryinc.roo-cline"))
-_AIDER = TranscriptAgent("aider", "Aider", files=(".aider.chat.history.md",))
+_CLINE = TranscriptAgent("cline", AGENT_TITLES["cline"], (*_list_extension_clues("saoudrizwan.claude-dev"), ".cline"))
+_ROO_CODE = TranscriptAgent("roo-code", AGENT_TITLES["roo-code"], _list_extension_clues("rooveterinaryinc.roo-cline"))
+_AIDER = TranscriptAgent("aider", AGENT_TITLES["aider"], files=(".aider.chat.history.md",))
 
 TRANSCRIPT_AGENTS: Mapping[str, TranscriptAgent] = MappingProxyType(
     {agent.name: agent for agent in (_CLINE, _ROO_CODE, _AIDER)}
@@ -355,8 +356,3 @@ TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()}
 """Display names of the agents that can be set up."""
 TRANSCRIPT_TITLES = MappingProxyType({agent.name: agent.title for agent in TRANSCRIPT_AGENTS.values()})
 """Display names of the agents with sessions on disk and no hook."""
-
-
-def get_agent_title(agent: str) -> str:
-    """Return the display name of an agent, or its name."""
-    return TITLES.get(agent) or TRANSCRIPT_TITLES.get(agent, agent)

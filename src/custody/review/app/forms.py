@@ -286,15 +286,22 @@ def encode_code_quality(report: ReviewReport) -> bytes:
     return msgspec.json.encode(
         [
             _QualityIssue(
-                description=_cut(_describe_hunk(hunk), TEXT_CHARACTERS_MAX),
-                check_name=hunk.risk.factors[0].code,
-                fingerprint=hashlib.sha256(f"{hunk.id} {hunk.risk.factors[0].code}".encode()).hexdigest(),
+                description=_replace_surrogates(_cut(_describe_hunk(hunk), TEXT_CHARACTERS_MAX)),
+                check_name=(code := _replace_surrogates(hunk.risk.factors[0].code)),
+                fingerprint=hashlib.sha256(f"{hunk.id} {code}".encode()).hexdigest(),
                 severity=_SEVERITIES[hunk.risk.level],
-                location=_QualityPlace(hunk.path, _QualityLines(1 if hunk.lines is None else hunk.lines.start)),
+                location=_QualityPlace(
+                    _replace_surrogates(hunk.path), _QualityLines(1 if hunk.lines is None else hunk.lines.start)
+                ),
             )
             for hunk in select_annotated_hunks(report.hunks)
         ]
     )
+
+
+def _replace_surrogates(text: str) -> str:
+    """Return a text that is valid Unicode: a file name may have other bytes, and JSON half of a character."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 REVIEW_FORMS = MappingProxyType(

@@ -36,7 +36,7 @@ def name_hunk_place(hunk: HunkReport) -> str:
 def describe_authors(hunk: HunkReport) -> str:
     """Return the authors of a hunk with their certainty, most lines first."""
     if not hunk.authors:
-        return hunk.note or ("" if not hunk.added else "not checked")
+        return "not checked" if hunk.note or hunk.added else ""
     names = []
     for author in hunk.authors:
         if author.kind == "none":

@@ -21,7 +21,6 @@ from custody.runs.queries import (
     list_session_commands,
 )
 from custody.runs.rules import ReviewRules
-from custody.runs.status import read_command_runs
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
@@ -87,6 +86,10 @@ def _group_runs(
 ) -> dict[SessionId, Sequence[CommandRun]]:
     runs: dict[SessionId, list[CommandRun]] = {}
     commands = list_session_commands(store, sessions)
+    if not commands:
+        return {}
+    from custody.runs.status import read_command_runs  # it knows every runner, and many sessions ran nothing
+
     unrooted = {each.command.session for each in commands if each.command.root is None}
     roots = find_work_tree_roots(store, unrooted)
     for stored in commands:

@@ -8,9 +8,11 @@ from hashlib import sha256
 from types import MappingProxyType
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture.claims.traces import event_from_foreign_trace, normalize_foreign_timestamp
 from custody.capture.hook.event_home import load_redaction_key
+from custody.capture.secret_prefilter import SecretPrefilter
 from custody.core.errors import InputError
 from custody.core.ids import EventId, NaturalKey, RecordRef
 from custody.core.record import Record
@@ -22,14 +24,16 @@ from custody.graph.otlp.import_ import arrival_from_span_event, convert_otlp_spa
 from custody.graph.otlp.json import RESOURCES, find_otlp_field, parse_otlp_spans
 from custody.graph.otlp.protobuf import parse_otlp_protobuf
 from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem
-from custody.intake.record import redact_event_payload
+from custody.intake.record import may_any_event_have_secret, redact_event_payload
 from custody.server.queries import PageTables
 from custody.server.wire.service import parse_conversation_body
-from custody.store import Store
+from custody.store import Store, split_row_batches
 from custody.workspace.workspace import Workspace
 
 ITEMS_MAX = 1000
 """Maximum items in one batch, which is committed together."""
+LOOK_ITEMS = 50
+"""Items that are searched for secrets together: if there is none, as mostly, each one is not searched."""
 BODY_BYTES_MAX = 32 * 1024 * 1024
 """Maximum unpacked size of a body; an event in it has at most 16 MiB."""
 GENERIC_KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
@@ -54,9 +58,11 @@ class SentItems(Struct, frozen=True):
 
 
 class Intake(Struct, frozen=True, dict=True):
-    """Parses the items sent to one project."""
+    """Parses the items of one request to a project."""
 
     workspace: Workspace
+    may_have_secret: bool = True
+    """Whether the items are searched for secrets: not where a search of all together found none."""
 
     def read(self, kind: str, data: bytes) -> SentItems:
         """Parse a body with one trace, link, conversation, span or event, or a list of them."""
@@ -68,7 +74,7 @@ class Intake(Struct, frozen=True, dict=True):
             raise InputError(
                 f"a batch of {len(value):,} items is over the maximum of {ITEMS_MAX:,}", hint="send several requests"
             )
-        return SentItems(tuple(self._item(take, sent_value) for sent_value in value), single=False)
+        return SentItems(tuple(self._read_batch(take, value)), single=False)
 
     def otlp(self, data: bytes, *, binary: bool) -> Iterator[Item]:
         """Yield the spans of an OTLP request, without prompts and answers."""
@@ -83,7 +89,16 @@ class Intake(Struct, frozen=True, dict=True):
                 except InputError as error:
                     yield RejectedItem(error.message)
 
-    def _item(self, take: "Take", value: Json) -> Item:
+    def _read_batch(self, take: "Take", values: Sequence[Json]) -> Iterator[Item]:
+        prefilter = SecretPrefilter()
+        for group in split_row_batches(values, LOOK_ITEMS):
+            sent_objects = [value for value in group if isinstance(value, dict)]
+            may_have_secret = may_any_event_have_secret(sent_objects, prefilter)
+            reader = self if may_have_secret else replace(self, may_have_secret=False)
+            yield from (reader.take_item(take, value) for value in group)
+
+    def take_item(self, take: "Take", value: Json) -> Item:
+        """Parse an item of a batch; one that cannot be stored does not affect the others."""
         try:
             return take(self, value)
         except InputError as error:
@@ -144,13 +159,16 @@ class Intake(Struct, frozen=True, dict=True):
 
     def _make_trace_arrival(self, event: dict[str, Json]) -> Arrival:
         # The same id as in ``custody import``, so that a trace that comes both ways is stored once.
-        return arrival_from_json(_event_id_from_body(event["payload"]), redact_event_payload(event, self._key))
+        return arrival_from_json(_event_id_from_body(event["payload"]), self._redact(event))
 
     def _arrival(self, event: Json) -> Arrival:
         if not isinstance(event, dict):
             raise InputError("an event must be a JSON object")
         refuse_host_witness(event)
-        return arrival_from_json(_event_id_from_body(event), redact_event_payload(event, self._key))
+        return arrival_from_json(_event_id_from_body(event), self._redact(event))
+
+    def _redact(self, event: dict[str, Json]) -> dict[str, Json]:
+        return redact_event_payload(event, self._key) if self.may_have_secret else event
 
     @property
     def _now(self) -> str:

@@ -20,7 +20,7 @@ from custody.server.pages.page import Page, PageParams, PageView, attempt_page_p
 from custody.server.pages.review import HunkBox, make_review_page, render_box_lines
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
-STYLES = ("review.css",)
+STYLES = ("diff.css", "review.css")
 WHOLE = ("no", "yes")
 NAME = "the ref, pull request number, range, or first digits of the head commit"
 HUNKS_MAX = 1_000_000

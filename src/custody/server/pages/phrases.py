@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup
 
+from custody.core.agent_titles import get_agent_title
 from custody.core.plural import count_noun
-from custody.intake.settings.agent_table import get_agent_title
 from custody.trust.wire import TrustLine
 
 DIGEST_CHARACTERS = 10

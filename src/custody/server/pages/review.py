@@ -11,7 +11,7 @@ from custody.review.app.words import list_doubted_statements as list_doubted_sta
 from custody.review.wire import HunkAuthor, HunkReport, ReviewReport
 from custody.server.page_data.diff import ChangeDiff, DiffHunk, DiffReader
 from custody.server.pages.diff_lines import HunkHtml, LineNote, render_hunk_lines
-from custody.server.pages.phrases import format_agent_title
+from custody.server.pages.phrases import capitalize_sentence, format_agent_title
 from custody.workspace.workspace import Workspace
 
 ELEMENTS_MAX = 620
@@ -36,6 +36,8 @@ TEST_WORDS: Mapping[str, tuple[str, str]] = {
     "none": ("warn", "No test run recorded"),
     "unknown": ("muted", "No test run known"),
 }
+_FIRST_PLACE = ", first at '"
+"""What follows names the line, which is beside the note."""
 KINDS = ("mixed", "agent", "person", "none")
 """In the order in which a card names them."""
 STRONG = ("certain", "strong")
@@ -157,7 +159,8 @@ def _map_line_notes(hunk: DiffHunk, reasons: Sequence[ReasonReport]) -> dict[int
                 continue
             end = place.start_line if place.end_line is None else place.end_line
             if end - place.start_line < NOTED_LINES_MAX:
-                notes.setdefault(end, LineNote(reason.level, f"{reason.sentence[:1].upper()}{reason.sentence[1:]}"))
+                words = capitalize_sentence(reason.sentence.partition(_FIRST_PLACE)[0])
+                notes.setdefault(end, LineNote(reason.level, words))
     return notes
 
 
@@ -204,6 +207,15 @@ def count_certainty(report: ReviewReport) -> CertaintyCount:
             else:
                 weak += author.lines
     return CertaintyCount(strong, weak, unknown, strong + weak + unknown)
+
+
+def list_untested_hunks(report: ReviewReport) -> list[HunkReport]:
+    """Return the hunks with agents' lines that no recorded run tested after the last edit."""
+    return [
+        hunk
+        for hunk in report.hunks
+        if hunk.tests.state != "after-edit" and any(author.kind in ("agent", "mixed") for author in hunk.authors)
+    ]
 
 
 def count_hunk_duplicates(report: ReviewReport) -> int:

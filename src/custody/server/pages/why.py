@@ -23,7 +23,7 @@ TAKES = {
     "rev": "The revision; HEAD by default.",
     "disk": "1 for the file on disk.",
 }
-STYLES = ("review.css", "why.css")
+STYLES = ("diff.css", "why.css")
 LABELS = {
     "line": "The line",
     "commit": "Committed",

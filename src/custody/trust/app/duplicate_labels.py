@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.dupes import DuplicateVerdict
+from custody.dupes import ChangeEnds, DuplicateVerdict
 from custody.dupes.app.indexed_changes import find_changes_by_head
-from custody.dupes.app.labels import ChangeEnds, PairAnswer, list_pair_answers, record_pair_answer
+from custody.dupes.app.labels import PairAnswer, list_pair_answers, record_pair_answer
 from custody.dupes.app.past_suggestions import PastSuggestion, find_past_suggestions
 from custody.dupes.app.select import find_indexed_change, resolve_change_ref
 from custody.git import Repository

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from custody.core.assurance import Assurance
 from custody.core.ids import RecordRef
 from custody.core.wire.time import format_timestamp
-from custody.trust.app.decision_assurance import DecisionRater, load_decision_policy
 from custody.trust.app.decisions import (
     TrustQuery,
     list_agents_with_decisions,
@@ -78,6 +77,8 @@ def rate_score_steps(
     """Return who vouches for the records of some steps, under the team's policy in HEAD."""
     shown = {step.entry.record for step in steps}
     with workspace.reading() as store:
+        from custody.trust.app.decision_assurance import DecisionRater, load_decision_policy  # loads signatures
+
         rater = DecisionRater(store, load_decision_policy(workspace, store), now_ns)
         with read_settled_decisions(store):
             about = list_agent_decisions(store, agent)

@@ -50,8 +50,8 @@ PROMPTS = st.builds(
 def test_every_view_has_a_fixed_name_in_outlines() -> None:
     assert set(VIEWS.values()) == set(View.__args__) and len(VIEWS) == len(View.__args__)
     assert set(VIEWS) == set(
-        "Session Prompt ToolCall FileEdit TracedFile SourceRead CommitLink PullRequestFact CommitSeen Decision"
-        " DuplicateAnswer HunkRead AuthorClaim Source Change FileState SpanSeen Observation".split()
+        "Session Prompt ToolCall CommandRecord FileEdit TracedFile SourceRead CommitLink PullRequestFact CommitSeen"
+        " Decision DuplicateAnswer HunkRead AuthorClaim Source Change FileState SpanSeen Observation".split()
     )
 
 

@@ -2,17 +2,21 @@
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from custody.cli.import_ import ImportKind, detect_import_kind
 from custody.core.errors import InputError
-from custody.core.ids import ExecutionId
+from custody.core.ids import EventId, ExecutionId
 from custody.core.views import ObservedSpan
+from custody.core.wire.arrival import NAME_DIGITS, arrival_from_json, arrival_from_span
+from custody.graph.otlp import event as otlp_event
 from custody.graph.otlp import import_ as importing
 from custody.graph.otlp import span_file as otlp_files
 from custody.graph.otlp.event import span_event_from_otlp
@@ -20,8 +24,8 @@ from custody.graph.otlp.import_ import import_otlp
 from custody.graph.otlp.json import parse_otlp_spans
 from custody.graph.otlp.protobuf import dump_otlp_protobuf
 from custody.graph.queries import query_execution_spans
-from custody.graph.wire.attribute_names import MCP_METHODS, OPENINFERENCE, OPERATIONS
-from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair
+from custody.graph.wire.attribute_names import MCP_METHODS, NAMING, OPENINFERENCE, OPERATIONS
+from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair, OtlpSpan
 from custody.graph.wire.report import ImportOtlpReport
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
@@ -277,3 +281,92 @@ def test_every_code_and_every_name_of_the_conventions_is_on_the_page() -> None:
     assert {code.label for code in OtlpRepair} <= codes
     names = {*OPENINFERENCE, *(OPERATIONS.keys() - {"completion"}), *(MCP_METHODS.keys() - {"completion/complete"})}
     assert [name for name in names if f"`{name}`" not in page] == []
+
+
+PLAIN_VALUES: st.SearchStrategy[Any] = (
+    st.text(max_size=30)
+    | st.integers(-(2**70), 2**70)
+    | st.booleans()
+    | st.floats(allow_nan=False)
+    | st.none()
+    | st.lists(st.text(max_size=5), max_size=2)
+)
+NAMED = st.sampled_from([*sorted(NAMING), "custody.span.kind", "input.value", "x", "a\x00b", "é"])
+
+
+@st.composite
+def otlp_spans(draw: st.DrawFn) -> OtlpSpan:
+    words: st.SearchStrategy[Any] = st.sampled_from(
+        ["TOOL", "chat", "tools/call", "unknown_service", "mcp__a__b", "execute_tool x", ""]
+    )
+    attributes: dict[str, Any] = draw(st.dictionaries(NAMED, words | PLAIN_VALUES, max_size=6))
+    return OtlpSpan(
+        trace=draw(st.sampled_from([TRACE, "run 1", "9" * 300])),
+        id=draw(st.sampled_from(["0" * 15 + "1", "step:1", "%"])),
+        name=draw(words | st.text(max_size=20)),
+        parent=draw(st.none() | st.sampled_from(["0" * 15 + "2", "step:1"])),
+        start_ns=draw(st.none() | st.integers(1, 2**63 - 1)),
+        end_ns=draw(st.none() | st.integers(1, 2**63 - 1)),
+        status=draw(st.integers(0, 2)),
+        attributes=attributes,
+        resource=draw(st.dictionaries(NAMED, words | PLAIN_VALUES, max_size=2)),
+    )
+
+
+@given(otlp_spans())
+def test_the_short_way_of_a_span_stores_what_the_general_one_stores(span: OtlpSpan) -> None:
+    event = span_event_from_otlp(span, texts=True).event
+    short = arrival_from_span(event)
+    try:
+        general = arrival_from_json(EventId("x"), event)
+    except InputError:
+        assert short is None
+        return
+    if short is not None:
+        assert (short.payload, short.texts, short.event) == (general.payload, general.texts, general.event)
+        named = general.entry.digest.hex()[:NAME_DIGITS]
+        assert short.entry == structs.replace(general.entry, event=EventId(f"import-{named}"))
+
+
+@given(otlp_spans())
+def test_the_attributes_that_name_a_span_decide_about_its_name(span: OtlpSpan) -> None:
+    def only_naming(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if name in NAMING}
+
+    bare = structs.replace(span, attributes=only_naming(span.attributes), resource=only_naming(span.resource))
+    assert otlp_event._read_foreign_names(span) == otlp_event._make_foreign_names(bare)
+    assert otlp_event._make_foreign_names(span) == otlp_event._make_foreign_names(bare)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"traceId": st.sampled_from([TRACE, "0" * 32, "run", 5]), "spanId": st.sampled_from(["a" * 16, "", "s"])},
+        optional={
+            "name": PLAIN_VALUES,
+            "kind": st.sampled_from([1, "TOOL", None]),
+            "startTimeUnixNano": st.sampled_from(["1", 1, "0", str(2**63), "2026-01-01T00:00:00Z", "", "9" * 50]),
+            "endTimeUnixNano": st.sampled_from(["7", "0", None, "-1"]),
+            "parentSpanId": st.sampled_from(["b" * 16, "", None]),
+            "status": st.sampled_from([{"code": 2, "message": "x"}, {}, {"code": "STATUS_CODE_OK"}, None, 1]),
+            "attributes": st.sampled_from([[{"key": "k", "value": {"intValue": "5"}}], {"k": 1}, None]),
+        },
+    )
+)
+def test_a_plain_span_is_read_as_one_with_a_field_of_another_program(fields: dict[str, Any]) -> None:
+    (plain,) = parse_otlp_spans({"spans": [fields], "resource": {}})
+    (other,) = parse_otlp_spans({"spans": [{**fields, "ours": 1}], "resource": {}})
+    assert plain == other
+
+
+@pytest.mark.parametrize("place", ["traceId", "spanId", "parentSpanId", "name", "session.id", "note"])
+def test_a_secret_anywhere_in_a_span_is_not_stored(workspace: Workspace, tmp_path: Path, place: str) -> None:
+    span = an_otlp_span(1)
+    if place in span or place == "parentSpanId":
+        span[place] = SECRET
+    else:
+        span["attributes"] = [{"key": place, "value": {"stringValue": SECRET}}]
+    file = a_file(tmp_path, a_request(span))
+    assert import_otlp(workspace, [file], texts=True).new == 1
+    with workspace.reading() as store:
+        stored = [store.tables.payload(record) for record in store.tables.newest(10, None)]
+    assert SECRET not in json.dumps(stored)

@@ -16,6 +16,10 @@ from custody.dupes.app.cluster import cluster_changes
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.indexed_changes import list_change_page, preview_change_duplicates
 from custody.dupes.app.overlap import compare_indexed_changes
+from custody.dupes.exact_hash import KIND_NUMBERS
+from custody.dupes.facts.model import Channel
+from custody.dupes.model import ExactKind, HashVariant
+from custody.dupes.packing import pack_signature, unpack_signature
 from custody.dupes.queries import DupesTables
 from custody.gate.app.gate import GateRequest, gate
 from custody.ledger import verify as integrity
@@ -327,10 +331,13 @@ def test_a_hostile_title_is_inert_and_a_long_one_is_cut(hostile: World) -> None:
 def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
     with world.workspace.writing() as store, store.writing():
         like = DupesTables(store).list_changes_by_head(world.heads[0])[0]
+        alone = replace(unpack_signature(like.signature), commits=frozenset(), origins=frozenset())
+        like = replace(like, signature=pack_signature(alone))
+        kind = KIND_NUMBERS[ExactKind(Channel.PRODUCTION, HashVariant.PLAIN)]
         for number in range(100, 1_100):
             pair = number // 2
             row = a_row(number, like, title=f"Change {number}", name=f"refs/pull/{number}/head")
-            DupesTables(store).put(row, [(pair, 1)], [pair * 100 + n for n in range(20)])
+            DupesTables(store).put(row, [(pair, kind)], [pair * 100 + n for n in range(20)])
     # All signatures are the same; the pairs differ by their shared hashes.
     assert len(find_clusters_for_page(world.workspace, StateCache()).groups) > 500
     html = rendered(world.workspace, "changes-clusters")

@@ -139,6 +139,18 @@ def test_secrets_are_gone_before_anything_is_kept(either: Asked) -> None:
         assert secret not in json.dumps(store.tables.payload(record))
 
 
+def test_a_secret_in_one_item_of_a_long_batch_is_gone(service: Asked) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    traces = [a_trace(f"t{n}", metadata={"note": secret if n == 70 else "plain"}) for n in range(120)]
+
+    assert service.send("traces", traces).status_code == 201
+
+    with service.workspace.reading() as store:
+        stored = [store.tables.payload(record) for record in store.tables.newest(200, None)]
+    assert len(stored) == 120
+    assert secret not in json.dumps(stored)
+
+
 def test_a_trace_that_was_imported_is_known(service: Asked, tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     file.write_text(json.dumps(a_trace()))
