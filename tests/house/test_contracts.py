@@ -14,7 +14,7 @@ Plant = tuple[str, str]
 """A file under src/custody, and the code added at its end. ``{n}`` in its name becomes the contract and a number."""
 
 LOADED_LATE = "def f() -> None:\n    import {}"
-QUESTIONS = ("attribution", "cite", "dupes", "gate", "graph", "runs", "trust")
+QUESTIONS = ("attribution", "cite", "dupes", "gate", "graph", "runs", "trust", "undo")
 
 PLANTS: Mapping[str, Collection[Plant]] = {
     "layers": [
@@ -79,6 +79,10 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     "trust-pure": [
         ("trust/planted_{n}.py", LOADED_LATE.format("pathlib")),
         ("trust/planted_{n}.py", "import custody.attribution"),
+    ],
+    "undo-pure": [
+        ("undo/planted_{n}.py", "import os"),
+        ("undo/planted_{n}.py", "import custody.attribution"),
     ],
     "cite-pure": [
         ("cite/planted_{n}.py", "import os"),
@@ -171,6 +175,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("gate/app/planted_{n}.py", "import custody.trust.rules"),
         ("server/page_data/planted_{n}.py", "import custody.trust.engine"),
     ],
+    "undo-door": [("review/app/planted_{n}.py", "import custody.undo.reverse")],
     "gate-door": [
         ("server/app/planted_{n}.py", "import custody.gate.rules"),
         ("server/page_data/planted_{n}.py", "import custody.gate.checks"),
