@@ -20,6 +20,8 @@ from custody.workspace.workspace import Workspace
 START = "this-start"
 """The public id of the token of this start."""
 TOKEN_CHARACTERS_MAX = 512
+BROWSER_TOKENS_MAX = 8
+"""Maximum projects whose tokens one browser stores."""
 CACHED_SECONDS = 2.0
 """How long the check of a token is cached: a revoked token is rejected after this time at the latest."""
 CACHED_MAX = 10_000
@@ -89,6 +91,15 @@ class TokenCheck:
                 self._cached.popitem(last=False)
         expires_ns = known.grant.expires_ns
         return known.grant if expires_ns is None or expires_ns > self._now_ns() else None
+
+    async def list_grants(self, presented: Sequence[str]) -> list[tuple[str, Grant]]:
+        """Return the valid tokens with their rights, the first one of each project."""
+        grants: dict[str, tuple[str, Grant]] = {}
+        for token in presented[: 2 * BROWSER_TOKENS_MAX]:
+            grant = await self.grant(token)
+            if grant is not None:
+                grants.setdefault(grant.project, (token, grant))
+        return list(grants.values())[:BROWSER_TOKENS_MAX]
 
 
 class CallerLimits(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ A rejected request reaches neither a body nor a store.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from math import ceil
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -31,6 +31,8 @@ from custody.server.shared_state import Service
 
 COOKIE = "custody_token"
 TOKEN = "token"
+TOKENS_SEPARATOR = "."
+"""Between the tokens of a browser; no token contains it."""
 BUCKETS_MAX = 10_000
 
 Scope = MutableMapping[str, Any]
@@ -122,7 +124,9 @@ class Gatekeeper:
         headers = {"location": "/" + quote(str(scope["path"]).lstrip("/\\")) + _strip_token_from_query(scope)}
         if is_valid:
             secure = "; Secure" if is_over_tls(scope, self._service.settings.tls) else ""
-            cookie = f"{make_token_cookie_name(head.host)}={token}; Path=/; HttpOnly; SameSite=Strict{secure}"
+            stored = await self._gatekeeper.list_grants([token, *read_cookie_tokens(head.cookie, head.host)])
+            value = encode_cookie_tokens([each for each, _ in stored])
+            cookie = f"{make_token_cookie_name(head.host)}={value}; Path=/; HttpOnly; SameSite=Strict{secure}"
             headers["set-cookie"] = cookie
         return headers
 
@@ -158,7 +162,7 @@ class Gatekeeper:
         # from our own origin, which was checked before, and with a form token, which they check.
         is_own_form = scope["path"] in self._forms and scope["method"] == "POST" and head.comes_from_page
         if (scope["method"] == "GET" or is_own_form) and head.cookie is not None:
-            return _read_cookie_token(head)
+            return next(iter(read_cookie_tokens(head.cookie, head.host)), "")
         return ""
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
@@ -281,11 +285,23 @@ def is_over_tls(scope: Mapping[str, Any], tls: TlsSettings) -> bool:
     return _normalize_host_name(host) not in LOOPBACK_NAMES and headers.get(b"origin", "").startswith("https://")
 
 
-def _read_cookie_token(head: _RequestHead) -> str:
-    """Return the token in the cookies; cookies of other services on this machine are ignored."""
-    pairs = (pair.strip().partition("=") for pair in (head.cookie or "").split(";"))
+def read_cookie_tokens(cookie: str | None, host: str) -> list[str]:
+    """Return the tokens in the cookies, that of the current project first.
+
+    Cookies of other services on this machine are ignored.
+
+    >>> read_cookie_tokens("a=b; custody_token_8080=one.two", "127.0.0.1:8080")
+    ['one', 'two']
+    """
+    pairs = (pair.strip().partition("=") for pair in (cookie or "").split(";"))
     cookies = {name: value for name, _, value in pairs}
-    return cookies.get(make_token_cookie_name(head.host)) or cookies.get(COOKIE, "")
+    value = cookies.get(make_token_cookie_name(host)) or cookies.get(COOKIE, "")
+    return [token for token in value.split(TOKENS_SEPARATOR) if token]
+
+
+def encode_cookie_tokens(tokens: Sequence[str]) -> str:
+    """Return the value of the cookie with these tokens, which ``read_cookie_tokens`` reads."""
+    return TOKENS_SEPARATOR.join(tokens)
 
 
 def _parse_query_params(scope: Scope) -> list[tuple[str, str]]:

@@ -5,8 +5,11 @@ import re
 from msgspec import Struct
 
 from custody.core.errors import CustodyError
+from custody.dupes.app.indexed_changes import list_change_page
 from custody.intake.install.agent_status import SET_UP, read_hook_status
 from custody.server.page_data.cache import StateCache, make_page_cache_key
+from custody.server.page_data.sessions import read_session_list_page
+from custody.share.chain_exchange import list_chain_states
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
 ORIGIN = "origin"
@@ -21,6 +24,28 @@ class PageSite(Struct, frozen=True):
 
 
 SiteMemory = StateCache[PageSite]
+
+
+class RepositoryRow(Struct, frozen=True, kw_only=True):
+    """One project of a service in the list of repositories; ``last`` is when its last session was active."""
+
+    project: str
+    repository: str | None
+    records: int
+    open_changes: int
+    last: str | None
+
+
+def read_repository_row(workspace: Workspace, project: str, memory: SiteMemory) -> RepositoryRow:
+    """Return what the list of repositories shows about a project."""
+    sessions = read_session_list_page(workspace, limit=1).items
+    return RepositoryRow(
+        project=project,
+        repository=read_page_site(workspace, memory).repository,
+        records=sum(chain.seq for chain in list_chain_states(workspace).chains),
+        open_changes=list_change_page(workspace, state="open", text="", before=None, limit=1).matching,
+        last=sessions[0].last if sessions else None,
+    )
 
 
 def read_page_site(workspace: Workspace, memory: SiteMemory) -> PageSite:

@@ -21,6 +21,7 @@ from custody.server.app.questions import answer_stats_request, require_project_r
 from custody.server.page_data.cache import make_page_cache_key
 from custody.server.page_data.late import LateAnswer, answer_late
 from custody.server.page_data.sessions import read_session_list_page
+from custody.server.page_data.site import read_repository_row
 from custody.server.pages.changes import list_open_verdicts, sort_by_action
 from custody.server.pages.charts import BarPart, Series
 from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
@@ -195,6 +196,13 @@ def view_overview(workspace: Workspace, params: PageParams) -> PageView:
     )
 
 
+def view_repositories(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the repositories of this service that the reader may read."""
+    own = read_repository_row(workspace, workspace.project, params.memory.site)
+    fields = {"own": own, "others": params.others}
+    return PageView(title="Repositories", template="overview_repositories.html", fields=fields)
+
+
 def _read_head_names(workspace: Workspace) -> dict[str, str | None]:
     """Return the names of HEAD's branch and commit; None for what is missing."""
     head = workspace.repository.head() if has_workspace_repository(workspace) else None
@@ -314,4 +322,5 @@ PAGES = (
     Page(name="overview-share", view=view_ownership_share, part=True),
     Page(name="overview-read", view=view_read_share, part=True),
     Page(name="overview-growth", view=view_ownership_growth, part=True),
+    Page(name="overview-repositories", view=view_repositories, part=True, across=True),
 )

@@ -16,7 +16,7 @@ from custody.server.page_data.graph import GraphMemory
 from custody.server.page_data.review import DiffMemory, ReviewMemory
 from custody.server.page_data.session_lines import SessionLinesMemory
 from custody.server.page_data.sessions import SessionMemory
-from custody.server.page_data.site import SiteMemory
+from custody.server.page_data.site import RepositoryRow, SiteMemory
 from custody.server.page_data.trust import EstimatorMemory, TrialMemory
 from custody.server.page_data.work import WorkQueue
 from custody.workspace.workspace import Workspace
@@ -76,6 +76,8 @@ class PageParams(Struct, frozen=True):
     memory: PageMemory = field(default_factory=PageMemory)
     reader: str | None = None
     """The person that forms record; None if the reader may not write."""
+    others: Sequence[RepositoryRow | str] = ()
+    """The other projects of the service that the reader may read, for pages that list them."""
 
     def text(self, name: str) -> str | None:
         """Return the parameter; None if it is missing or empty."""
@@ -134,7 +136,8 @@ class Page(Struct, frozen=True, kw_only=True):
 
     ``takes`` are its parameters, each with a description. A page with a ``label`` is in the navigation; the page of a
     single object names its ``section`` there. A ``part`` has no frame, since another page embeds it. A ``long`` page
-    may take long the first time in a large store, so a service computes it in its queue.
+    may take long the first time in a large store, so a service computes it in its queue. A page ``across`` projects
+    lists the others that the reader may read.
     """
 
     name: str
@@ -144,6 +147,7 @@ class Page(Struct, frozen=True, kw_only=True):
     section: str | None = None
     part: bool = False
     long: bool = False
+    across: bool = False
 
 
 def attempt_page_part(question: Callable[[], T]) -> T | str:

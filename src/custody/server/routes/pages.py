@@ -1,7 +1,7 @@
 """The pages, their built files, and signing in."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from urllib.parse import parse_qsl
 
 from msgspec.structs import replace
@@ -13,8 +13,13 @@ from custody.server.app.tenancy import TokenScope
 from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.form_token import make_form_token
-from custody.server.gatekeeper import is_over_tls, make_token_cookie_name
-from custody.server.page_data.site import PageSite, read_page_site
+from custody.server.gatekeeper import (
+    encode_cookie_tokens,
+    is_over_tls,
+    make_token_cookie_name,
+    read_cookie_tokens,
+)
+from custody.server.page_data.site import PageSite, RepositoryRow, read_page_site, read_repository_row
 from custody.server.page_data.work import WorkProgress
 from custody.server.pages.book import BY_NAME, PAGES
 from custody.server.pages.frame import (
@@ -27,7 +32,7 @@ from custody.server.pages.frame import (
     render_page_view,
 )
 from custody.server.pages.overview import encode_page_refresh_state
-from custody.server.pages.page import Page, PageParams, PageView
+from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, accepts_html_page, encode_problem_page
 from custody.server.route_kinds import await_or_http_404, get_read_note, name_page_reader
 from custody.workspace.workspace import Workspace
@@ -75,9 +80,20 @@ def make_page_endpoints() -> tuple[Endpoint, ...]:
         ),
         Endpoint(
             method="POST",
+            path="/switch",
+            name="switch",
+            summary="Show another project that the browser has a token of.",
+            scope=None,
+            handle=switch_project,
+            gives={303: HTML},
+            takes={FORM: {"type": "object"}},
+            bytes_max=LOGIN_BYTES_MAX,
+        ),
+        Endpoint(
+            method="POST",
             path="/logout",
             name="logout",
-            summary="Remove the token from the browser.",
+            summary="Remove all tokens from the browser.",
             scope=None,
             handle=logout,
             gives={303: HTML},
@@ -95,7 +111,8 @@ def _make_page_endpoint(page: Page, path: str, rest: str | None = None) -> Endpo
         values = {name: value for name, value in texts.items() if value}
         form_token = _make_page_form_token(call)
         reader = None if form_token is None else name_page_reader(call)
-        params = PageParams(values, _make_page_note(call), call.service.memory, reader)
+        others = await _read_other_repositories(call) if page.across else ()
+        params = PageParams(values, _make_page_note(call), call.service.memory, reader, others)
         url = ServedLinks().find_page_url(page.name, values)
 
         def make_frame(workspace: Workspace) -> Frame:
@@ -197,30 +214,75 @@ async def serve_live_status(call: EndpointCall) -> HttpAnswer:
 
 
 async def login(call: EndpointCall) -> HttpAnswer:
-    """Check a token, store it in the browser, and redirect to the requested page."""
-    try:
-        form = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
-    except UnicodeDecodeError as error:
-        raise InputError("the form is not UTF-8 text") from error
-    except ValueError as error:
-        raise InputError(f"the form has more than {FIELDS_MAX} fields") from error
+    """Check a token, store it in the browser, and redirect to the requested page.
+
+    Tokens of other projects that the browser has stay with it.
+    """
+    form = await _read_short_form(call)
     token = form.get("token", "").strip()
-    settings = call.service.settings
-    if await TokenCheck(settings.keeper, settings.now_ns).grant(token) is None:
+    check = _make_token_check(call)
+    if await check.grant(token) is None:
         refusal = HttpProblem(401, "the token is invalid or has expired", remedy="use the newest token")
         if not accepts_html_page(call.request.headers.get("accept"), FIRST):
             raise refusal
         body, headers = encode_problem_page(refusal, choose_redirect_path(form.get("next", "")))
         return HttpAnswer(body=body, status=refusal.status, media="text/html", headers=_drop_content_type(headers))
-    secure = "; Secure" if is_over_tls(call.request.scope, settings.tls) else ""
-    cookie = f"{_read_cookie_name(call)}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
-    return HttpAnswer(
-        body=b"", status=303, headers={"location": choose_redirect_path(form.get("next", "")), "set-cookie": cookie}
-    )
+    stored = await check.list_grants([token, *_read_browser_tokens(call)])
+    return _store_browser_tokens(call, [each for each, _ in stored], choose_redirect_path(form.get("next", "")))
+
+
+async def switch_project(call: EndpointCall) -> HttpAnswer:
+    """Make another project of the browser's tokens the current one, and redirect to its overview."""
+    project = (await _read_short_form(call)).get("project", "")
+    stored = await _make_token_check(call).list_grants(_read_browser_tokens(call))
+    if all(grant.project != project for _, grant in stored):
+        raise HttpProblem(403, "this browser has no valid token of the project", remedy="sign in with one")
+    ordered = sorted(stored, key=lambda each: each[1].project != project)
+    return _store_browser_tokens(call, [token for token, _ in ordered], FIRST)
+
+
+async def _read_short_form(call: EndpointCall) -> dict[str, str]:
+    try:
+        return dict(parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
+    except UnicodeDecodeError as error:
+        raise InputError("the form is not UTF-8 text") from error
+    except ValueError as error:
+        raise InputError(f"the form has more than {FIELDS_MAX} fields") from error
+
+
+async def _read_other_repositories(call: EndpointCall) -> list[RepositoryRow | str]:
+    """Return the other projects that the browser's tokens may read; a sentence for one that cannot be read now."""
+    memory = call.service.memory.site
+
+    def read_row(workspace: Workspace, project: str) -> RepositoryRow | str:
+        return attempt_page_part(lambda: read_repository_row(workspace, project, memory))
+
+    rows = []
+    for _, grant in await _make_token_check(call).list_grants(_read_browser_tokens(call)):
+        if grant.project != call.grant.project and TokenScope.READ in grant.scopes:
+            rows.append(await call.service.readers.ask(grant.project, partial(read_row, project=grant.project)))
+    return rows
+
+
+def _make_token_check(call: EndpointCall) -> TokenCheck:
+    settings = call.service.settings
+    return TokenCheck(settings.keeper, settings.now_ns)
+
+
+def _read_browser_tokens(call: EndpointCall) -> list[str]:
+    headers = call.request.headers
+    return read_cookie_tokens(headers.get("cookie"), headers.get("host", ""))
+
+
+def _store_browser_tokens(call: EndpointCall, tokens: Sequence[str], location: str) -> HttpAnswer:
+    secure = "; Secure" if is_over_tls(call.request.scope, call.service.settings.tls) else ""
+    value = encode_cookie_tokens(tokens)
+    cookie = f"{_read_cookie_name(call)}={value}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    return HttpAnswer(body=b"", status=303, headers={"location": location, "set-cookie": cookie})
 
 
 async def logout(call: EndpointCall) -> HttpAnswer:
-    """Remove the token from the browser."""
+    """Remove all tokens from the browser."""
     cookie = f"{_read_cookie_name(call)}=; Path=/; HttpOnly; Max-Age=0"
     return HttpAnswer(body=b"", status=303, headers={"location": FIRST, "set-cookie": cookie})
 

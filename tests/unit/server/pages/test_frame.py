@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ from custody.server.pages.page import Page, PageView
 from custody.server.pages.phrases import TEXT_CHARACTERS_MAX, escape_page_text, shorten_page_text
 from custody.workspace.workspace import Workspace
 from tests.builders.repo import a_repository
-from tests.builders.service import Asked, a_trace, bearer
+from tests.builders.service import OTHER, Asked, a_trace, bearer
 
 REQUESTS_MAX = 60
 HTML = {"accept": "text/html"}
@@ -213,6 +214,44 @@ class TestSigningIn:
         headers = {"origin": "https://evil.example"}
         found = service.client.post("/login", data={"token": "read"}, headers=headers, follow_redirects=False)
         assert found.status_code == 403
+
+    def test_a_browser_shows_each_repository_that_it_has_a_token_of(self, service: Asked) -> None:
+        assert service.send("traces", a_trace(), OTHER).status_code in (200, 201)
+        cookie = self.sign_in(service, "read", "")
+        alone = service.client.get("/overview-repositories", headers={"cookie": cookie, **HTML})
+        assert alone.status_code == 200 and "project" not in alone.text.partition("<details")[0]
+        cookie = self.sign_in(service, OTHER, cookie)
+        assert cookie == f"custody_token={OTHER}.read"
+        listed = service.client.get("/overview-repositories", headers={"cookie": cookie, **HTML}).text
+        assert [name in listed for name in ('value="default"', 'value="other"')] == [True, False]
+
+    def test_switching_shows_only_projects_of_the_browsers_tokens(self, service: Asked) -> None:
+        cookie = self.sign_in(service, "read", self.sign_in(service, OTHER, ""))
+        found = self.switch(service, "other", cookie)
+        assert (found.status_code, found.headers["location"]) == (303, "/overview")
+        assert found.headers["set-cookie"].startswith(f"custody_token={OTHER}.read;")
+        for project, cookies in (("third", cookie), ("other", "custody_token=read"), ("other", ""), ("", cookie)):
+            assert self.switch(service, project, cookies).status_code == 403
+
+    def test_tokens_that_are_no_longer_valid_are_dropped(self, service: Asked) -> None:
+        cookie = self.sign_in(service, OTHER, "custody_token=expired.wrong.read.all")
+        assert cookie == f"custody_token={OTHER}.read"
+        many = ".".join(f"t{n}" for n in range(500))
+        assert self.sign_in(service, "read", f"custody_token={many}") == "custody_token=read"
+
+    @staticmethod
+    def sign_in(service: Asked, token: str, cookie: str) -> str:
+        headers = {"cookie": cookie} if cookie else {}
+        found = service.client.post("/login", data={"token": token}, headers=headers, follow_redirects=False)
+        service.client.cookies.clear()
+        return str(found.headers["set-cookie"]).partition(";")[0]
+
+    @staticmethod
+    def switch(service: Asked, project: str, cookie: str) -> Any:
+        headers = {"cookie": cookie} if cookie else {}
+        found = service.client.post("/switch", data={"project": project}, headers=headers, follow_redirects=False)
+        service.client.cookies.clear()
+        return found
 
     def test_signing_out_removes_the_cookie(self, service: Asked) -> None:
         found = service.client.post("/logout", follow_redirects=False)
