@@ -82,7 +82,7 @@ def test_only_a_table_that_scrolls_sideways_is_a_tab_stop(look: Look) -> None:
 def test_on_a_phone_words_in_tables_are_not_broken(look: Look) -> None:
     page = look(size=PHONE).go("/graph?view=tree")
     tall = "one => one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight)"
-    for words in ("bdi:has-text('claude-code') >> nth=0", "time >> nth=0"):
+    for words in ("bdi:has-text('Claude Code') >> nth=0", "time >> nth=0"):
         assert page.locator(f"#graph-region td {words}").evaluate(tall) < 1.5
 
 
