@@ -1,4 +1,4 @@
-"""PathChange the work tree by a plan: all files or none, also if the process is killed half-way.
+"""Change the work tree by a plan: all files or none, also if the process is killed half-way.
 
 Before the first file changes, the former and the new contents and a journal are on disk. Whoever finds the journal can
 restore the former contents (``abort_undo``).
@@ -74,7 +74,7 @@ def check_can_apply(plan: UndoPlan, repository: Repository) -> None:
 
 
 def apply_undo(plan: UndoPlan, repository: Repository) -> None:
-    """PathChange the work tree; nothing is staged or committed."""
+    """Change the work tree; nothing is staged or committed."""
     check_can_apply(plan, repository)
     changes = [change for outcome in plan.outcomes for change in _list_changes(outcome.patch)]
     if not changes:
