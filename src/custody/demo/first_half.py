@@ -119,6 +119,11 @@ QUESTIONS = (
                 about="Print the trailers that disclose the agents of a commit, as far as records show them:",
                 says=("Assisted-by: claude-code",),
             ),
+            Command(
+                "custody undo f1f1f1f1",
+                about="Take one session's work back: a patch for 'git apply'. Lines that others changed since stay.",
+                says=("-        raise ValueError(f", "would undo: 2 lines removed and 0 restored in 1 file"),
+            ),
         ),
     ),
     StoryStep(
