@@ -241,7 +241,7 @@ def test_a_file_is_found_by_clicking(look: Look) -> None:
     page.click("#files >> text=till/")
     page.click("#files >> text=prices.py")
     at_rest(page)
-    expect(page.locator("#lines [data-row='0'] .by")).to_have_text("claude-code")
+    expect(page.locator("#lines [data-row='0'] .by")).to_have_text("Claude Code")
     assert findings(page) == []
     page.goto(f"{window.address}/blame")
     page.fill("input[name=named]", "PRICES")

@@ -81,18 +81,18 @@ def test_a_session_has_its_timeline_and_its_tree_without_findings(look: Look, th
     assert findings(page) == []
 
 
-def test_a_long_timeline_shows_200_rows_and_more_on_demand_by_keyboard(look: Look, long_one: Started) -> None:
+def test_a_long_timeline_shows_100_rows_and_more_on_demand_by_keyboard(look: Look, long_one: Started) -> None:
     window = look(long_one, size=PHONE)
     page = window.go("/session?id=s1")
     window.settled()
     rows = page.locator(".evs > .ev")
-    assert rows.count() == 200
+    assert rows.count() == 100
     content, view = window.wide()
     assert content <= view
     page.locator("#timeline-more a").focus()
     page.keyboard.press("Enter")
-    rows.nth(200).wait_for()
-    assert rows.count() > 200
+    rows.nth(100).wait_for()
+    assert rows.count() > 100
     page.click("nav[aria-label=Rows] a:has-text('Failed')")
     page.wait_for_url("**show=failed")
     assert page.locator(".evs .bad").count() > 0

@@ -13,7 +13,7 @@ OWN_PAGES = ("/agent?name=claude-code", "/simulate", "/simulate?samples=1&days=7
 def test_an_agent_shows_its_history_and_a_past_time(look: Look) -> None:
     window = look()
     page = window.go("/trust")
-    page.click("table.agents a:has-text('claude-code')")
+    page.click("table.agents a:has-text('Claude Code')")
     page.wait_for_selector("h1:has-text('claude-code')")
     window.settled()
     assert page.locator("table.account tbody tr").count() == 15

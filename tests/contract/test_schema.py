@@ -14,9 +14,17 @@ OLD_LINEAGE = """CREATE TABLE lineage_state (id {int} NOT NULL, path {blob} NOT 
 """The table as commit 469890d made it, under the same version."""
 LATER_TABLES = (
     *("head_statement", "record_outline", "head_seen", "lineage_touch", "graph_part", "search_item"),
-    *("hunk_read", "author_claim", "command_record"),
+    *("hunk_read", "author_claim", "command_record", "dupe_name"),
 )
 """The tables that migrations after version 10 add."""
+LATER_COLUMNS = (
+    "DROP INDEX dupe_change_superseded",
+    *(
+        f"ALTER TABLE dupe_change DROP COLUMN {column}"
+        for column in ("author", "target", "state", "merged", "superseded_by")
+    ),
+)
+"""Removes what migrations after version 10 add to earlier tables."""
 DIFFERENCES = {
     "DROP INDEX record_at": ["index record_at on record is missing"],
     "DROP TABLE source_read": ["table source_read is missing"],
@@ -55,6 +63,7 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
             "DROP INDEX traced_file_at",
             "DROP TABLE lineage_state",
             *(f"DROP TABLE {table}" for table in LATER_TABLES),
+            *LATER_COLUMNS,
             "DROP TABLE IF EXISTS search_text",
             OLD_LINEAGE,
             "DELETE FROM schema_version WHERE version > 10" if isinstance(store.db, PostgresDb) else "SELECT 1",
@@ -70,6 +79,8 @@ def test_a_repaired_table_of_a_team_keeps_its_policy(empty_postgres: str) -> Non
     db = open_postgres(empty_postgres)
     for table in (*LATER_TABLES, "search_text"):
         db.run(f"DROP TABLE {table}")
+    for statement in LATER_COLUMNS:
+        db.run(statement)
     db.run("DELETE FROM schema_version WHERE version > 10")
     db.close()
     db = open_postgres(empty_postgres)

@@ -36,7 +36,7 @@ DROPPED: Mapping[str, str] = MappingProxyType(
         "dedupe.cluster_terms_min": "custody.dupes.app.cluster:SHARED_TERMS_MIN",
         "dedupe.contain_symbols_min": "custody.dupes.descent:CONTAIN_SYMBOLS_MIN",
         "dedupe.doc_block_tokens_max": "custody.dupes.facts.model:FactLimits",
-        "dedupe.evidence_terms_min": "custody.dupes.score:EVIDENCE_TERMS_MIN",
+        "dedupe.evidence_terms_min": "custody.dupes.decision:EVIDENCE_TERMS_MIN",
         "dedupe.exact_max": "custody.dupes.app.check:EXACT_MAX",
         "dedupe.field_terms_max": "custody.dupes.signature:FIELD_TERMS_MAX",
         "dedupe.field_weights": "custody.dupes.score:FIELD_WEIGHTS",

@@ -213,6 +213,7 @@ class _Planner:
         """Yield the files as they are named now; what the work itself renamed is one file."""
         renamed = self._find_own_renames(by_path)
         sources = set(renamed.values())
+        renames = {**self._find_lost_renames(by_path), **tree.renames}
         for path, edits in by_path.items():
             if path in sources:
                 continue
@@ -224,8 +225,8 @@ class _Planner:
             edits = _join_renamed(list(reversed(chain)))
             now = path
             seen = {path}
-            while not self._guard.exists(now) and now in tree.renames and tree.renames[now] not in seen:
-                now = tree.renames[now]
+            while not self._guard.exists(now) and now in renames and renames[now] not in seen:
+                now = renames[now]
                 seen.add(now)
                 names.append(now)
             if now != path:
@@ -268,6 +269,24 @@ class _Planner:
                     renamed[path] = source
                     break
         return renamed
+
+    def _find_lost_renames(self, by_path: Mapping[RepoPath, list[CapturedEdit]]) -> dict[RepoPath, RepoPath]:
+        """Return the later paths of files that git cannot follow, as an amended commit emptied or rewrote them.
+
+        The text that the work found at the later path is the one that it left at a path that is gone.
+        """
+        gone: dict[tuple[str, ...], list[RepoPath]] = {}
+        for path, edits in by_path.items():
+            if edits and edits[-1].after and not edits[-1].is_piece and not self._guard.exists(path):
+                gone.setdefault(tuple(edits[-1].after), []).append(path)
+        renames: dict[RepoPath, RepoPath] = {}
+        for path, edits in by_path.items():
+            if not edits or edits[0].creates or edits[0].is_piece:
+                continue
+            sources = [source for source in gone.get(tuple(edits[0].before), ()) if source != path]
+            if len(sources) == 1 and by_path[sources[0]][-1].at_ns < edits[0].at_ns:
+                renames.setdefault(sources[0], path)
+        return renames
 
     # --- one file ----------------------------------------------------------------------------------------------------
 
